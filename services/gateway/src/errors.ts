@@ -1,0 +1,220 @@
+// The gateway's catalogue of refusals (design §8): reason, whose fault, HTTP status and JSON-RPC code on the modern
+// leg, whether a retry can help, and the words. http/refuse.ts is the only reader of status and code; nobody else
+// picks numbers. protocol.md §2.12 is the list of codes a modern client may see; our own start at 10000.
+
+export type Blame = 'client' | 'operator' | 'upstream' | 'us';
+
+interface Row {
+  readonly blame: Blame;
+  readonly status: number;
+  readonly code: number;
+  /** In tools/call this becomes a tool result with isError (design §8). */
+  readonly toolResult?: boolean;
+  readonly retry: 'never' | 'later' | 'new-request';
+  readonly words: string;
+}
+
+export const CATALOGUE = {
+  // protocol.md §2.1, in ladder order
+  origin: {
+    blame: 'client',
+    status: 403,
+    code: -32600,
+    retry: 'never',
+    words: 'This Origin is not on the allow-list (listen.allowedOrigins).',
+  },
+  host: {
+    blame: 'client',
+    status: 421,
+    code: -32600,
+    retry: 'never',
+    words: 'This Host is not one of ours (listen.allowedHosts).',
+  },
+  verb: { blame: 'client', status: 405, code: -32600, retry: 'never', words: 'Use POST on this endpoint.' },
+  'media-type': {
+    blame: 'client',
+    status: 415,
+    code: -32600,
+    retry: 'never',
+    words: 'Content-Type must be application/json.',
+  },
+  'too-large': {
+    blame: 'client',
+    status: 413,
+    code: -32600,
+    retry: 'never',
+    words: 'The request body is larger than limits.maxBodyBytes allows.',
+  },
+  'not-acceptable': {
+    blame: 'client',
+    status: 406,
+    code: -32600,
+    retry: 'never',
+    words: 'Accept must allow application/json or text/event-stream.',
+  },
+  parse: { blame: 'client', status: 400, code: -32700, retry: 'never', words: 'The body is not valid JSON in UTF-8.' },
+  'invalid-request': {
+    blame: 'client',
+    status: 400,
+    code: -32600,
+    retry: 'never',
+    words: 'Not a single valid JSON-RPC 2.0 request or notification.',
+  },
+  'header-mismatch': {
+    blame: 'client',
+    status: 400,
+    code: -32020,
+    retry: 'new-request',
+    words: 'A header does not match the body.',
+  },
+  envelope: {
+    blame: 'client',
+    status: 400,
+    code: -32602,
+    retry: 'never',
+    words: 'params._meta lacks a required field.',
+  },
+  revision: {
+    blame: 'client',
+    status: 400,
+    code: -32022,
+    retry: 'new-request',
+    words: 'Unsupported protocol version.',
+  },
+  'unknown-method': { blame: 'client', status: 404, code: -32601, retry: 'never', words: 'Method not found.' },
+  'invalid-params': { blame: 'client', status: 200, code: -32602, retry: 'never', words: 'Invalid params.' },
+  'unknown-name': { blame: 'client', status: 200, code: -32602, retry: 'never', words: 'Unknown name.' },
+  'unknown-resource': { blame: 'client', status: 200, code: -32602, retry: 'never', words: 'Resource not found.' },
+  'bad-cursor': {
+    blame: 'client',
+    status: 200,
+    code: -32602,
+    retry: 'new-request',
+    words: 'This cursor is not valid (any more); list again from the start.',
+  },
+  'bad-state': {
+    blame: 'client',
+    status: 200,
+    code: -32602,
+    retry: 'new-request',
+    words: 'requestState is not valid (any more); send the request again without it.',
+  },
+  capability: {
+    blame: 'client',
+    status: 400,
+    code: -32021,
+    retry: 'new-request',
+    words: 'The client lacks a capability that this request needs.',
+  },
+  // legacy leg (protocol.md §3.1)
+  'session-missing': {
+    blame: 'client',
+    status: 400,
+    code: -32600,
+    retry: 'new-request',
+    words: 'Send initialize first, or the Mcp-Session-Id header it answered with.',
+  },
+  'session-unknown': {
+    blame: 'client',
+    status: 404,
+    code: -32600,
+    retry: 'new-request',
+    words: 'Session not found; initialize again.',
+  },
+  // upstream errors that may be shown
+  upstream: {
+    blame: 'upstream',
+    status: 200,
+    code: -32603,
+    retry: 'never',
+    words: 'The server answered with an error.',
+  },
+  // ours (design §8)
+  unavailable: {
+    blame: 'us',
+    status: 503,
+    code: 10001,
+    toolResult: true,
+    retry: 'later',
+    words: 'No pool manager can take this call now.',
+  },
+  busy: {
+    blame: 'us',
+    status: 503,
+    code: 10002,
+    toolResult: true,
+    retry: 'later',
+    words: 'All processes of this server are busy.',
+  },
+  'start-failed': {
+    blame: 'upstream',
+    status: 200,
+    code: 10003,
+    toolResult: true,
+    retry: 'later',
+    words: 'The server could not be started.',
+  },
+  timeout: {
+    blame: 'upstream',
+    status: 200,
+    code: 10004,
+    toolResult: true,
+    retry: 'never',
+    words: 'The server did not answer in time.',
+  },
+  lost: {
+    blame: 'upstream',
+    status: 200,
+    code: 10005,
+    toolResult: true,
+    retry: 'never',
+    words: 'The server was lost during the call; it may have run in part.',
+  },
+  'upstream-protocol': {
+    blame: 'upstream',
+    status: 200,
+    code: -32603,
+    toolResult: true,
+    retry: 'never',
+    words: 'The server broke the protocol.',
+  },
+  'result-too-large': {
+    blame: 'upstream',
+    status: 200,
+    code: 10006,
+    toolResult: true,
+    retry: 'never',
+    words: "The server's answer is larger than the limit.",
+  },
+  'too-slow': { blame: 'client', status: 200, code: 10007, retry: 'never', words: 'The client read too slowly.' },
+  cancelled: { blame: 'client', status: 200, code: 10008, retry: 'never', words: 'The request was cancelled.' },
+  'too-many': {
+    blame: 'client',
+    status: 429,
+    code: 10009,
+    retry: 'later',
+    words: 'Too many requests in flight for this caller.',
+  },
+  unreadable: { blame: 'us', status: 503, code: 10010, retry: 'later', words: 'Shared state cannot be read now.' },
+  internal: { blame: 'us', status: 500, code: -32603, retry: 'later', words: 'Internal error.' },
+} as const satisfies Record<string, Row>;
+
+export type Reason = keyof typeof CATALOGUE;
+
+/** A refusal is a value (style habit 3). `message` is what a stranger may see; nothing secret, nothing of a tenant. */
+export interface Refusal {
+  readonly reason: Reason;
+  /** Defaults to the row's words. */
+  readonly message?: string;
+  /** Overrides the row's code: relayed upstream application codes only. */
+  readonly code?: number;
+  /** Raw JSON text of `error.data`. */
+  readonly data?: string;
+  /** For a legacy caller where it differs (-32002, protocol.md §5.3). */
+  readonly legacyCode?: number;
+  readonly retryAfterMs?: number;
+}
+
+export function row(reason: Reason): Row {
+  return CATALOGUE[reason];
+}

@@ -1,0 +1,84 @@
+// The tickets of one downstream request (style §3.2). Each stage takes the ticket of the one before it and gives a
+// new one; none is written to by a later stage.
+
+import type { RouteSettings, Snapshot } from '@lockkeeper/protocol/config/settings';
+import type { Member } from '@lockkeeper/protocol/json/scan';
+import type { RequestId } from '@lockkeeper/protocol/jsonrpc/message';
+import type { Origin, Principal, TraceContext } from '@lockkeeper/protocol/link/frames';
+import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
+import type { LogLevel } from '@lockkeeper/protocol/mcp/meta';
+import type { Era } from '@lockkeeper/protocol/mcp/revision';
+import type { Refusal } from './errors.ts';
+
+/** Who calls: made by authenticate, from headers only. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly groups: readonly string[];
+  /** Unix ms at which the token ends; null in open mode. */
+  readonly expiresAt: number | null;
+}
+
+/** After receive and authenticate: a route, a person, nothing of the body read yet. */
+export interface Authenticated {
+  readonly xid: string;
+  readonly snapshot: Snapshot;
+  readonly route: RouteSettings;
+  readonly caller: Caller;
+  readonly trace: TraceContext;
+  /** Monotonic ms (performance.now) of arrival, for audit and metrics. */
+  readonly arrivedAt: number;
+}
+
+/** What `answer` needs to know of the request around an ask. Both eras make it. */
+export interface Exchange extends Authenticated {
+  readonly era: Era;
+  readonly revision: string;
+  /** Legacy session id; null for modern and for stateless legacy callers. */
+  readonly session: string | null;
+  readonly capabilities: ClientCapabilities;
+  readonly logLevel?: LogLevel;
+  /** Aborted when the client no longer wants the answer, at the deadline, and at drain's end. */
+  readonly signal: AbortSignal;
+  /** `keep` for legacy callers: a disconnect is not a cancel (protocol.md §3.2). */
+  readonly onVanish: 'cancel' | 'keep';
+}
+
+/** One modern request on its way, whatever era it came in: the text as it came and where its parts are. */
+export interface Ask {
+  readonly method: string;
+  /** The whole message's bytes; spans below point into it. */
+  readonly bytes: Uint8Array;
+  /** Members of `params` ([] when there is none), `_meta` among them. */
+  readonly params: readonly Member[];
+  /** Surviving vendor `_meta` members without braces: reserved keys, progressToken and trace keys taken out. */
+  readonly meta?: string;
+  /** params.name / params.uri / params.taskId, decoded, of the methods that have one. */
+  readonly name?: string;
+  /** The caller gave a progress token (which never leaves the lowering). */
+  readonly progress: boolean;
+  /** Mcp-Param-* headers of a modern request, lower-case names without the prefix; undefined for legacy callers. */
+  readonly paramHeaders?: ReadonlyMap<string, string>;
+}
+
+/** What comes back, still modern; lower renders it for the caller's era. */
+export type Answer =
+  | {
+      readonly kind: 'result';
+      readonly resultType: string;
+      /** Result members without braces, without `_meta` and `resultType`. */
+      readonly members: Uint8Array;
+      /** Vendor `_meta` members. */
+      readonly meta?: string;
+      readonly origin?: Origin;
+    }
+  | { readonly kind: 'refusal'; readonly refusal: Refusal };
+
+export interface AnswerListener {
+  /** Progress (without token) or a log message. `members` are the params' members. Called in order. */
+  event(method: string, members: Uint8Array): void;
+}
+
+/** The middle of the walk, the same for both eras: authorize → resolve → call (route/answer.ts). Never throws. */
+export type AnswerFn = (exchange: Exchange, ask: Ask, listener: AnswerListener) => Promise<Answer>;
+
+export type { RequestId };

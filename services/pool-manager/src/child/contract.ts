@@ -1,0 +1,37 @@
+// A running stdio child, seen from raise/ (protocol.md §4.1). child/ owns the process, its pipes and its end; it
+// knows nothing of MCP beyond one message per line.
+
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+
+export interface ExitReason {
+  readonly kind: 'spawn-failed' | 'exited' | 'killed' | 'stopped';
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** One sentence for people: "command not found: foo", "exited with code 1 before it answered". */
+  readonly words: string;
+}
+
+export interface ChildEvents {
+  /** One line of stdout that scans as JSON in valid UTF-8, without its newline. Garbage never gets here. */
+  line(line: Uint8Array): void;
+  /** A line over the cap was discarded, or garbage was seen (counted by the child). */
+  fault(kind: 'line-too-long' | 'not-json' | 'not-utf8', detail: string): void;
+  exit(reason: ExitReason): void;
+}
+
+export interface Child {
+  readonly pid: number | undefined;
+  readonly startedAt: number;
+  /** Queues one message (no raw newline inside; a newline is added). False: over the queue's bound, not queued. */
+  send(message: Uint8Array): boolean;
+  /** Stop reading stdout (only ever for a process with one call, design §5). */
+  pause(): void;
+  resume(): void;
+  /** Redacted tail of stderr for the operator. */
+  stderrTail(): string;
+  readonly exited: ExitReason | null;
+  /** Close stdin, wait, SIGTERM the group, wait, SIGKILL the group. Idempotent; resolves when the group is gone. */
+  stop(why: string): Promise<void>;
+}
+
+export type Spawn = (spec: ServerSpec, events: ChildEvents) => Child;

@@ -1,0 +1,39 @@
+// Between the link's server and what it serves (design §4). The link owns sockets, credit, sequence and peers; the
+// dispatcher owns everything that means something.
+
+import type { Cancel, Fault, Listen, Notify, Open, Result } from '@lockkeeper/protocol/link/frames';
+
+export interface StreamReply {
+  /** Before the first byte goes upstream. Idempotent. */
+  started(): void;
+  accepted(): void;
+  event(method: string, members: Uint8Array): void;
+  /** Exactly one of result and fault ends the stream; later calls are ignored. */
+  result(head: Omit<Result, 'kind' | 'stream' | 'seq'>, members: Uint8Array): void;
+  fault(head: Omit<Fault, 'kind' | 'stream' | 'seq'>): void;
+  /** Bytes handed over and not yet taken by the gateway: the exchange's own back-pressure (design §5). */
+  queuedBytes(): number;
+}
+
+export interface OpenStream {
+  /** The gateway closed the stream (`close`: the client left) or its connection broke (`break`). */
+  vanished(how: 'close' | 'break'): void;
+}
+
+export interface Dispatcher {
+  open(head: Open, body: Uint8Array, reply: StreamReply): OpenStream;
+  cancel(head: Cancel): void;
+  listen(head: Listen, reply: StreamReply): OpenStream;
+  notify(head: Notify): void;
+}
+
+/** Whether this node may serve an owner key now (design §4 "Who owns a pool key"). */
+export interface Ownership {
+  /** `held`: serve. `moved`: another live node has it. `unreachable`: the store cannot tell (rules per isolation). */
+  claim(
+    tenant: string,
+    owner: string,
+  ): Promise<{ kind: 'held' } | { kind: 'moved'; node: string } | { kind: 'unreachable' }>;
+  release(tenant: string, owner: string): Promise<void>;
+  readonly incarnation: string;
+}

@@ -1,0 +1,154 @@
+// The configuration as both services see it after loading: resolved, validated, frozen. The YAML's own shape is the
+// JSON Schema in services/state; every default is written there once.
+
+import type { Isolation } from '../link/keys.ts';
+
+export type Ask = 'caller' | 'never';
+
+export interface PoolSettings {
+  /** Processes per pool key. */
+  readonly max: number;
+  readonly minWarm: number;
+  readonly idleMs: number;
+  readonly maxAgeMs: number;
+  readonly maxUses: number;
+}
+
+export interface StdioSpec {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+export interface ServerSpec {
+  readonly name: string;
+  readonly tenant: string;
+  readonly stdio: StdioSpec;
+  readonly isolation: Isolation;
+  /** `exclusive` only: stated by the operator; untainted processes are lent again (design §5). */
+  readonly keepsNothing: boolean;
+  readonly ask: { readonly roots: Ask; readonly sampling: Ask; readonly elicitation: Ask };
+  readonly pool: PoolSettings;
+  /** Operator override of the probe. */
+  readonly era: 'auto' | 'legacy' | 'modern';
+  readonly startTimeoutMs: number;
+  readonly callTimeoutMs: number;
+  /** Hex SHA-256 over the canonical spec; secrets enter as keyed hashes. */
+  readonly digest: string;
+}
+
+export interface IssuerSettings {
+  readonly issuer: string;
+  readonly jwks: { readonly file: string } | { readonly uri: string };
+  readonly tenants: readonly string[];
+  readonly claims: {
+    readonly subject: string;
+    readonly tenant: string;
+    readonly groups: string;
+    readonly client: string;
+  };
+  /** Absent: the called route's own URL (design §7). */
+  readonly audience?: string;
+  readonly algorithms: readonly string[];
+  /** Absent: any client of this issuer. */
+  readonly clients?: readonly string[];
+}
+
+export type AuthSettings =
+  | { readonly mode: 'open' }
+  | { readonly mode: 'jwt'; readonly issuers: readonly IssuerSettings[] };
+
+export interface AllowEntry {
+  readonly server: string;
+  readonly tools: readonly string[];
+  readonly prompts: readonly string[];
+  readonly resources: readonly string[];
+}
+
+export interface PolicyRule {
+  readonly name: string;
+  readonly tenant: string;
+  readonly groups: readonly string[];
+  readonly allow: readonly AllowEntry[];
+}
+
+export interface RouteSettings {
+  /** `/acme/everything/mcp`; no trailing slash. */
+  readonly path: string;
+  readonly tenant: string;
+  readonly servers: readonly string[];
+  /** False for `server:`, true for `servers:` even with one entry (GB-127). */
+  readonly aggregate: boolean;
+  /** Legacy revisions served here; the HTTP+SSE endpoints exist when 2024-11-05 is among them and `sse` is true. */
+  readonly revisions: readonly string[];
+  readonly sse: boolean;
+}
+
+export interface Limits {
+  readonly maxBodyBytes: number;
+  readonly maxLineBytes: number;
+  readonly maxResultBytes: number;
+  readonly maxBatch: number;
+  readonly maxDepth: number;
+  readonly maxPerServer: number;
+  readonly maxPerTenant: number;
+  readonly maxPerNode: number;
+  readonly maxSessionsPerPrincipal: number;
+  readonly sessionIdleMs: number;
+  readonly sessionMaxMs: number;
+  readonly queueMs: number;
+  readonly maxQueue: number;
+  readonly keepAliveMs: number;
+  /** How long a reply may stay undecided between JSON and SSE (protocol.md §2.4). */
+  readonly holdMs: number;
+  readonly maxInFlightPerPrincipal: number;
+  readonly pageSize: number;
+  readonly listTtlMs: number;
+  readonly drainMs: number;
+}
+
+export interface Snapshot {
+  /** Changes with every accepted reload. */
+  readonly version: string;
+  readonly listen: {
+    readonly host: string;
+    readonly port: number;
+    readonly adminHost: string;
+    readonly adminPort: number;
+    readonly allowedHosts: readonly string[];
+    readonly allowedOrigins: readonly string[];
+    readonly trustProxy: boolean;
+  };
+  readonly publicBaseUrl: string;
+  readonly state: { readonly kind: 'memory' } | { readonly kind: 'redis'; readonly url: string };
+  readonly auth: AuthSettings;
+  readonly tenants: ReadonlyMap<string, { readonly name: string }>;
+  /** Keyed by `serverId(tenant, name)`. */
+  readonly servers: ReadonlyMap<string, ServerSpec>;
+  readonly policy: readonly PolicyRule[];
+  readonly routes: readonly RouteSettings[];
+  readonly limits: Limits;
+  readonly link: {
+    readonly host: string;
+    readonly port: number;
+    /** What gateways dial; absent: host:port as bound. */
+    readonly advertise?: string;
+    readonly adminPort: number;
+    readonly secret?: string;
+  };
+  /** Absent: made at start (memory) or shared through the store with a warning (redis). */
+  readonly seal?: { readonly keys: readonly { readonly kid: string; readonly key: string }[] };
+  readonly log: { readonly level: string };
+}
+
+export function serverId(tenant: string, name: string): string {
+  return `${tenant}/${name}`;
+}
+
+/** Readers hold this, not a snapshot: a reload swaps the whole (design §7). */
+export interface ConfigSource {
+  current(): Snapshot;
+  /** Called after each accepted reload. Returns the way to stop being called. */
+  onChange(listener: (next: Snapshot, previous: Snapshot) => void): () => void;
+}

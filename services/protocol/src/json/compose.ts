@@ -1,0 +1,74 @@
+// Bytes put together without parsing (design §11): members without braces are joined by commas, spans replaced.
+
+import type { Member, Span } from './scan.ts';
+
+const encoder = new TextEncoder();
+const COMMA = 0x2c;
+
+export function bytesOf(text: string): Uint8Array {
+  return encoder.encode(text);
+}
+
+/** One buffer of all parts, in order; strings as UTF-8. */
+export function concat(parts: readonly (Uint8Array | string)[]): Uint8Array {
+  const encoded = parts.map((p) => (typeof p === 'string' ? encoder.encode(p) : p));
+  let length = 0;
+  for (const p of encoded) length += p.length;
+  const out = new Uint8Array(length);
+  let at = 0;
+  for (const p of encoded) {
+    out.set(p, at);
+    at += p.length;
+  }
+  return out;
+}
+
+/** `{` + the non-empty groups of members, comma-joined + `}`. */
+export function objectOf(groups: readonly (Uint8Array | string | undefined)[]): Uint8Array {
+  const parts: (Uint8Array | string)[] = ['{'];
+  for (const g of groups) {
+    if (g === undefined || g.length === 0) continue;
+    if (parts.length > 1) parts.push(',');
+    parts.push(g);
+  }
+  parts.push('}');
+  return concat(parts);
+}
+
+/** The members of an object other than `drop`, as they stand, joined by commas, without braces. */
+export function membersWithout(
+  bytes: Uint8Array,
+  members: readonly Member[],
+  drop: (key: string) => boolean,
+): Uint8Array {
+  const kept = members.filter((m) => !drop(m.key));
+  if (kept.length === 0) return new Uint8Array(0);
+  if (kept.length === 1) return bytes.subarray(kept[0]!.keyStart, kept[0]!.end);
+  let length = kept.length - 1;
+  for (const m of kept) length += m.end - m.keyStart;
+  const out = new Uint8Array(length);
+  let at = 0;
+  for (const m of kept) {
+    if (at > 0) out[at++] = COMMA;
+    out.set(bytes.subarray(m.keyStart, m.end), at);
+    at += m.end - m.keyStart;
+  }
+  return out;
+}
+
+export interface Edit extends Span {
+  readonly text: string;
+}
+
+/** Replaces spans. Edits must not overlap; any order. */
+export function applyEdits(bytes: Uint8Array, edits: readonly Edit[]): Uint8Array {
+  if (edits.length === 0) return bytes;
+  const parts: (Uint8Array | string)[] = [];
+  let at = 0;
+  for (const e of [...edits].sort((a, b) => a.start - b.start)) {
+    parts.push(bytes.subarray(at, e.start), e.text);
+    at = e.end;
+  }
+  parts.push(bytes.subarray(at));
+  return concat(parts);
+}

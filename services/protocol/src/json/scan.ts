@@ -1,0 +1,262 @@
+// A strict JSON scanner over bytes (RFC 8259, the language JSON.parse accepts). It validates and says where things
+// are; it makes no values, so what we do not read is never reshaped (design §11). UTF-8 validity is the caller's
+// (a native check is at hand there); here every byte ≥ 0x80 inside a string is taken as it is.
+
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'literal';
+
+export interface Member {
+  /** Decoded key. */
+  readonly key: string;
+  /** Offset of the key's opening quote. */
+  readonly keyStart: number;
+  readonly kind: JsonKind;
+  /** Span of the value. */
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface ScanRules {
+  /** Refuse a key that repeats in its object, and `__proto__` (design ruling 1). */
+  readonly unique: boolean;
+  readonly maxDepth: number;
+}
+
+export class ScanError extends Error {
+  readonly fault: 'syntax' | 'duplicate-key' | 'forbidden-key' | 'too-deep';
+  readonly offset: number;
+  constructor(fault: ScanError['fault'], offset: number) {
+    super(`${fault} at byte ${offset}`);
+    this.fault = fault;
+    this.offset = offset;
+  }
+}
+
+const LOOSE: ScanRules = { unique: false, maxDepth: 512 };
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** Validates the whole text. Returns the root's kind and span, and its members when it is an object. */
+export function scan(bytes: Uint8Array, rules: ScanRules = LOOSE): { kind: JsonKind; span: Span; members: Member[] } {
+  const s = new Scanner(bytes, rules);
+  const start = s.skipSpace(0);
+  const members: Member[] = [];
+  const kind = kindAt(bytes, start);
+  const end = s.value(start, 0, members);
+  if (s.skipSpace(end) !== bytes.length) throw new ScanError('syntax', end);
+  return { kind, span: { start, end }, members };
+}
+
+/** Members of an object inside text that `scan` has accepted. */
+export function membersOf(bytes: Uint8Array, span: Span): Member[] {
+  const members: Member[] = [];
+  new Scanner(bytes, LOOSE).value(span.start, 0, members);
+  return members;
+}
+
+/** Element spans of an array inside text that `scan` has accepted. */
+export function itemsOf(bytes: Uint8Array, span: Span): { kind: JsonKind; start: number; end: number }[] {
+  const s = new Scanner(bytes, LOOSE);
+  const items: { kind: JsonKind; start: number; end: number }[] = [];
+  let at = s.skipSpace(span.start + 1);
+  while (bytes[at] !== 0x5d) {
+    const end = s.value(at, 1, null);
+    items.push({ kind: kindAt(bytes, at), start: at, end });
+    at = s.skipSpace(end);
+    if (bytes[at] === 0x2c) at = s.skipSpace(at + 1);
+  }
+  return items;
+}
+
+export function findMember(members: readonly Member[], key: string): Member | undefined {
+  for (const m of members) if (m.key === key) return m;
+  return undefined;
+}
+
+/** Text of a span, as it stands. */
+export function textOf(bytes: Uint8Array, span: Span): string {
+  return decoder.decode(bytes.subarray(span.start, span.end));
+}
+
+/** Value of a (small) span. */
+export function valueOf(bytes: Uint8Array, span: Span): unknown {
+  return JSON.parse(textOf(bytes, span)) as unknown;
+}
+
+export function stringOf(bytes: Uint8Array, member: Member | undefined): string | undefined {
+  if (member === undefined || member.kind !== 'string') return undefined;
+  return decodeKey(bytes, member.start, member.end);
+}
+
+function kindAt(bytes: Uint8Array, at: number): JsonKind {
+  switch (bytes[at]) {
+    case 0x7b:
+      return 'object';
+    case 0x5b:
+      return 'array';
+    case 0x22:
+      return 'string';
+    case 0x74:
+    case 0x66:
+    case 0x6e:
+      return 'literal';
+    default:
+      return 'number';
+  }
+}
+
+/** The string whose quotes are at `start` and `end - 1`. */
+function decodeKey(bytes: Uint8Array, start: number, end: number): string {
+  const raw = decoder.decode(bytes.subarray(start + 1, end - 1));
+  return raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
+}
+
+class Scanner {
+  private readonly b: Uint8Array;
+  private readonly rules: ScanRules;
+  constructor(bytes: Uint8Array, rules: ScanRules) {
+    this.b = bytes;
+    this.rules = rules;
+  }
+
+  skipSpace(at: number): number {
+    const b = this.b;
+    let i = at;
+    for (;;) {
+      const c = b[i];
+      if (c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09) i++;
+      else return i;
+    }
+  }
+
+  /** End of the value that starts at `at`; its members go to `out` when it is an object. */
+  value(at: number, depth: number, out: Member[] | null): number {
+    if (depth > this.rules.maxDepth) throw new ScanError('too-deep', at);
+    switch (this.b[at]) {
+      case 0x7b:
+        return this.object(at, depth, out);
+      case 0x5b:
+        return this.array(at, depth);
+      case 0x22:
+        return this.string(at);
+      case 0x74:
+        return this.word(at, 'true');
+      case 0x66:
+        return this.word(at, 'false');
+      case 0x6e:
+        return this.word(at, 'null');
+      default:
+        return this.number(at);
+    }
+  }
+
+  private object(at: number, depth: number, out: Member[] | null): number {
+    const b = this.b;
+    let i = this.skipSpace(at + 1);
+    if (b[i] === 0x7d) return i + 1;
+    let seen: Set<string> | null = this.rules.unique ? new Set() : null;
+    for (;;) {
+      if (b[i] !== 0x22) throw new ScanError('syntax', i);
+      const keyStart = i;
+      const keyEnd = this.string(i);
+      if (seen !== null) seen = this.checkKey(seen, keyStart, keyEnd);
+      i = this.skipSpace(keyEnd);
+      if (b[i] !== 0x3a) throw new ScanError('syntax', i);
+      const start = this.skipSpace(i + 1);
+      const end = this.value(start, depth + 1, null);
+      if (out !== null) out.push({ key: decodeKey(b, keyStart, keyEnd), keyStart, kind: kindAt(b, start), start, end });
+      i = this.skipSpace(end);
+      if (b[i] === 0x7d) return i + 1;
+      if (b[i] !== 0x2c) throw new ScanError('syntax', i);
+      i = this.skipSpace(i + 1);
+    }
+  }
+
+  private checkKey(seen: Set<string>, keyStart: number, keyEnd: number): Set<string> {
+    const key = decodeKey(this.b, keyStart, keyEnd);
+    if (key === '__proto__') throw new ScanError('forbidden-key', keyStart);
+    if (seen.has(key)) throw new ScanError('duplicate-key', keyStart);
+    return seen.add(key);
+  }
+
+  private array(at: number, depth: number): number {
+    const b = this.b;
+    let i = this.skipSpace(at + 1);
+    if (b[i] === 0x5d) return i + 1;
+    for (;;) {
+      i = this.skipSpace(this.value(i, depth + 1, null));
+      if (b[i] === 0x5d) return i + 1;
+      if (b[i] !== 0x2c) throw new ScanError('syntax', i);
+      i = this.skipSpace(i + 1);
+    }
+  }
+
+  private string(at: number): number {
+    const b = this.b;
+    let i = at + 1;
+    for (;;) {
+      const c = b[i];
+      if (c === 0x22) return i + 1;
+      if (c === 0x5c) i = this.escape(i);
+      else if (c === undefined || c < 0x20) throw new ScanError('syntax', i);
+      else i++;
+    }
+  }
+
+  private escape(at: number): number {
+    switch (this.b[at + 1]) {
+      case 0x22:
+      case 0x5c:
+      case 0x2f:
+      case 0x62:
+      case 0x66:
+      case 0x6e:
+      case 0x72:
+      case 0x74:
+        return at + 2;
+      case 0x75:
+        for (let i = at + 2; i < at + 6; i++) if (!isHex(this.b[i])) throw new ScanError('syntax', i);
+        return at + 6;
+      default:
+        throw new ScanError('syntax', at);
+    }
+  }
+
+  private word(at: number, word: string): number {
+    for (let i = 0; i < word.length; i++) if (this.b[at + i] !== word.charCodeAt(i)) throw new ScanError('syntax', at);
+    return at + word.length;
+  }
+
+  private number(at: number): number {
+    const b = this.b;
+    let i = at;
+    if (b[i] === 0x2d) i++;
+    if (b[i] === 0x30) i++;
+    else i = this.digits(i);
+    if (b[i] === 0x2e) i = this.digits(i + 1);
+    if (b[i] === 0x65 || b[i] === 0x45) {
+      i++;
+      if (b[i] === 0x2b || b[i] === 0x2d) i++;
+      i = this.digits(i);
+    }
+    return i;
+  }
+
+  private digits(at: number): number {
+    let i = at;
+    while (isDigit(this.b[i])) i++;
+    if (i === at) throw new ScanError('syntax', i);
+    return i;
+  }
+}
+
+function isDigit(c: number | undefined): boolean {
+  return c !== undefined && c >= 0x30 && c <= 0x39;
+}
+
+function isHex(c: number | undefined): boolean {
+  return c !== undefined && (isDigit(c) || (c >= 0x41 && c <= 0x46) || (c >= 0x61 && c <= 0x66));
+}
