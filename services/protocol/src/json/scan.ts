@@ -82,7 +82,7 @@ export function textOf(bytes: Uint8Array, span: Span): string {
 }
 
 /** Value of a (small) span. */
-export function valueOf(bytes: Uint8Array, span: Span): unknown {
+export function parseSpan(bytes: Uint8Array, span: Span): unknown {
   return JSON.parse(textOf(bytes, span)) as unknown;
 }
 

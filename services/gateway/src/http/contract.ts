@@ -1,0 +1,64 @@
+// The HTTP rim as the two legs see it: what came in, and the one way out. The choice between JSON and SSE is made
+// once (protocol.md §2.4). Nothing behind this contract touches a socket.
+
+import type { Member, Span } from '@lockkeeper/protocol/json/scan';
+import type { Refusal } from '../errors.ts';
+import type { Authenticated, RequestId } from '../exchange.ts';
+
+export type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/** One JSON-RPC message of a body, located and not yet judged by a leg. */
+export interface Located {
+  readonly bytes: Uint8Array;
+  readonly kind: 'request' | 'notification' | 'response';
+  readonly method: string | null;
+  readonly id: RequestId | null;
+  /** Members of the message object, and of `params` ([] when absent). */
+  readonly members: readonly Member[];
+  readonly params: readonly Member[];
+  readonly span: Span;
+}
+
+export interface SseStream {
+  /** One event; `name` and `id` only for legacy streams. False: the client reads slower than we write. */
+  send(
+    data: Uint8Array | string,
+    fields?: { readonly id?: string; readonly name?: string; readonly retry?: number },
+  ): boolean;
+  comment(): void;
+  end(): void;
+  readonly bufferedBytes: number;
+  readonly closed: boolean;
+}
+
+export interface HttpOut {
+  json(status: number, body: Uint8Array | string, headers?: Record<string, string>): void;
+  empty(status: number, headers?: Record<string, string>): void;
+  /** Commits 200 text/event-stream. Keep-alive comments are the rim's business. */
+  sse(headers?: Record<string, string>): SseStream;
+  /** The client went away before the reply was complete. Called at most once; at once if it has happened. */
+  onVanish(listener: () => void): void;
+  readonly committed: boolean;
+}
+
+export type LegacyBody =
+  | { readonly kind: 'single'; readonly message: Located }
+  /** 2025-03-26 batches: elements located, the array checked to be non-empty and within limits.maxBatch. */
+  | { readonly kind: 'batch'; readonly messages: readonly Located[] };
+
+/** The legacy leg (lower/legacy). It renders its own refusals in the legacy shape. */
+export interface LegacyLeg {
+  post(ticket: Authenticated, headers: Headers, body: LegacyBody, out: HttpOut): Promise<void>;
+  /** GET on the MCP path: standalone stream, resumption, or (without a session) HTTP+SSE where combined. */
+  get(ticket: Authenticated, headers: Headers, out: HttpOut): Promise<void>;
+  delete(ticket: Authenticated, headers: Headers, out: HttpOut): Promise<void>;
+  /** GET <route>/sse (2024-11-05). */
+  sseOpen(ticket: Authenticated, headers: Headers, out: HttpOut): Promise<void>;
+  /** POST <route>/messages?sessionId=… */
+  ssePost(ticket: Authenticated, sessionId: string, body: LegacyBody, out: HttpOut): Promise<void>;
+  /** Ends streams at drain. */
+  close(): Promise<void>;
+}
+
+/** Renders a refusal as the JSON-RPC error object's bytes (`{"jsonrpc":…,"id":…,"error":…}`). */
+export type RenderError = (refusal: Refusal, id: RequestId | null | undefined) => Uint8Array;
