@@ -1,0 +1,50 @@
+// Between the dispatcher and the pools (design §5). The dispatcher says who wants which kind of process; the pools
+// start, lend, take back and end them. Nothing here knows MCP beyond the fingerprint.
+
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { Principal } from '@lockkeeper/protocol/link/frames';
+import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
+import type { Connection } from '../raise/contract.ts';
+
+export interface LeaseRequest {
+  readonly spec: ServerSpec;
+  /** `ownerKey` of protocol/link/keys.ts. */
+  readonly owner: string;
+  /** `poolKey(owner, fingerprint)`. */
+  readonly key: string;
+  /** For fair queueing between tenants, and so that a tainted process is never lent to another person or client. */
+  readonly principal: Principal;
+  /** The projection a fresh process is initialised with; `fingerprint` is its text ('' for modern upstreams). */
+  readonly capabilities: ClientCapabilities;
+  readonly fingerprint: string;
+  /** The caller must be alone on the connection: `exclusive`, or a legacy process that may be asked (the baton). */
+  readonly alone: boolean;
+  /** Longest wait in the queue, ms (limits.queueMs or the call's time left, whichever is less). */
+  readonly waitMs: number;
+  /** Aborted when the caller leaves. A start that others share goes on. */
+  readonly signal: AbortSignal;
+}
+
+export interface Lease {
+  readonly connection: Connection;
+  /** Gives the right to run back; idempotent. The pool itself decides whether the process lives on. */
+  release(): void;
+}
+
+export interface Pools {
+  /** Rejects with `StartError` (could not be started), `BusyError` (queue full or its deadline), or the abort reason. */
+  lease(request: LeaseRequest): Promise<Lease>;
+  /** Ends every process of a digest that is no longer configured, once its last lease is given back. */
+  retire(digest: string): void;
+  /** Ends all processes; leases under way are lost after `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** No process was free within the queue's bounds. */
+export class BusyError extends Error {
+  readonly retryAfterMs: number;
+  constructor(retryAfterMs: number) {
+    super('all processes of this server are busy');
+    this.retryAfterMs = retryAfterMs;
+  }
+}
