@@ -80,7 +80,12 @@ function holdsAnnotation(value: unknown, depth: number): boolean {
   if (Array.isArray(value)) return value.some((v) => holdsAnnotation(v, depth + 1));
   if (!isObject(value)) return false;
   if (Object.hasOwn(value, KEYWORD)) return true;
-  return Object.entries(value).some(([k, v]) => !DATA_KEYWORDS.has(k) && holdsAnnotation(v, depth + 1));
+  return Object.entries(value).some(([key, v]) => {
+    if (DATA_KEYWORDS.has(key)) return false;
+    // Below `properties` the keys are the tool's own names, not keywords.
+    if (key === 'properties' && isObject(v)) return Object.values(v).some((sub) => holdsAnnotation(sub, depth + 1));
+    return holdsAnnotation(v, depth + 1);
+  });
 }
 
 function at(args: unknown, path: readonly string[]): unknown {
@@ -151,9 +156,15 @@ function strip(bytes: Uint8Array, span: Span, kind: string, depth: number, edits
   if (kind !== 'object') return;
   const members = membersOf(bytes, span);
   members.forEach((m, i) => {
-    if (m.key === KEYWORD && m.kind === 'string') edits.push(removal(members, i));
+    if (m.key === KEYWORD) edits.push(removal(members, i));
+    else if (m.key === 'properties' && m.kind === 'object') stripProperties(bytes, m, depth + 1, edits);
     else if (!DATA_KEYWORDS.has(m.key)) strip(bytes, m, m.kind, depth + 1, edits);
   });
+}
+
+/** Below `properties` the keys are the tool's own names: one may well be called `default` or `x-mcp-header`. */
+function stripProperties(bytes: Uint8Array, span: Span, depth: number, edits: Edit[]): void {
+  for (const m of membersOf(bytes, span)) strip(bytes, m, m.kind, depth + 1, edits);
 }
 
 /** Takes a member out together with one of the commas beside it. */
