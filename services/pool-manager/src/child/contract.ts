@@ -2,6 +2,7 @@
 // knows nothing of MCP beyond one message per line.
 
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { ScannedLine } from '../raise/wire/message.ts';
 
 export interface ExitReason {
   readonly kind: 'spawn-failed' | 'exited' | 'killed' | 'stopped';
@@ -12,8 +13,11 @@ export interface ExitReason {
 }
 
 export interface ChildEvents {
-  /** One line of stdout that scans as JSON in valid UTF-8, without its newline. Garbage never gets here. */
-  line(line: Uint8Array): void;
+  /**
+   * One line of stdout that scans as JSON in valid UTF-8, without its newline. Garbage never gets here. `found` is
+   * what `scanLine` of raise/wire/message.ts gave: with it the line is walked once; without it raise scans again.
+   */
+  line(line: Uint8Array, found?: ScannedLine): void;
   /** A line over the cap was discarded, or garbage was seen (counted by the child). */
   fault(kind: 'line-too-long' | 'not-json' | 'not-utf8', detail: string): void;
   exit(reason: ExitReason): void;

@@ -39,9 +39,21 @@ export class ScanError extends Error {
 const LOOSE: ScanRules = { unique: false, maxDepth: 512 };
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
+export interface Scanned {
+  readonly kind: JsonKind;
+  readonly span: Span;
+  readonly members: Member[];
+}
+
+/** Where to put the members of the object that stands at root member `key`: they cost no second pass. */
+export interface Inner {
+  readonly key: string;
+  readonly members: Member[];
+}
+
 /** Validates the whole text. Returns the root's kind and span, and its members when it is an object. */
-export function scan(bytes: Uint8Array, rules: ScanRules = LOOSE): { kind: JsonKind; span: Span; members: Member[] } {
-  const s = new Scanner(bytes, rules);
+export function scan(bytes: Uint8Array, rules: ScanRules = LOOSE, inner: Inner | null = null): Scanned {
+  const s = new Scanner(bytes, rules, inner);
   const start = s.skipSpace(0);
   const members: Member[] = [];
   const kind = kindAt(bytes, start);
@@ -127,9 +139,11 @@ function decodeKey(bytes: Uint8Array, start: number, end: number): string {
 class Scanner {
   private readonly b: Uint8Array;
   private readonly rules: ScanRules;
-  constructor(bytes: Uint8Array, rules: ScanRules) {
+  private readonly inner: Inner | null;
+  constructor(bytes: Uint8Array, rules: ScanRules, inner: Inner | null = null) {
     this.b = bytes;
     this.rules = rules;
+    this.inner = inner;
   }
 
   skipSpace(at: number): number {
@@ -176,13 +190,21 @@ class Scanner {
       i = this.skipSpace(keyEnd);
       if (b[i] !== 0x3a) throw new ScanError('syntax', i);
       const start = this.skipSpace(i + 1);
-      const end = this.value(start, depth + 1, null);
-      if (out !== null) out.push({ key: decodeKey(b, keyStart, keyEnd), keyStart, kind: kindAt(b, start), start, end });
+      const key = out === null ? '' : decodeKey(b, keyStart, keyEnd);
+      const end = this.value(start, depth + 1, depth === 0 ? this.innerOf(key) : null);
+      if (out !== null) out.push({ key, keyStart, kind: kindAt(b, start), start, end });
       i = this.skipSpace(end);
       if (b[i] === 0x7d) return i + 1;
       if (b[i] !== 0x2c) throw new ScanError('syntax', i);
       i = this.skipSpace(i + 1);
     }
+  }
+
+  private innerOf(key: string): Member[] | null {
+    if (this.inner === null || key !== this.inner.key) return null;
+    // A repeated key: the last one counts, as in JSON.parse.
+    this.inner.members.length = 0;
+    return this.inner.members;
   }
 
   private checkKey(seen: Set<string>, keyStart: number, keyEnd: number): Set<string> {
