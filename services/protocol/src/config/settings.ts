@@ -138,7 +138,11 @@ export interface Snapshot {
     readonly secret?: string;
   };
   /** Absent: made at start (memory) or shared through the store with a warning (redis). */
-  readonly seal?: { readonly keys: readonly { readonly kid: string; readonly key: string }[] };
+  readonly seal?: {
+    readonly keys: readonly { readonly kid: string; readonly key: string }[];
+    /** Kid of the key that seals; default: the first. All of them open. */
+    readonly sealWith?: string;
+  };
   readonly log: { readonly level: string };
 }
 

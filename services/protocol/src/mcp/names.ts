@@ -4,12 +4,19 @@
 
 const MAX_NAME = 64;
 const MARK = 'lk.';
+/** What every model API takes in a tool name (GB-124). */
+const SAFE = /^[A-Za-z0-9_-]*$/;
 
+/**
+ * A function of its two arguments alone, so that no name changes when another server joins (GB-127). Names that are
+ * too long, hold other characters, or could be read as another server's get a hash of the true pair.
+ */
 export function aggregateName(server: string, name: string): string {
   const whole = `${server}__${name}`;
-  if (whole.length <= MAX_NAME) return whole;
-  const hash = hash8(whole);
-  return `${whole.slice(0, MAX_NAME - hash.length - 1)}_${hash}`;
+  const ambiguous = server.includes('__') || server.endsWith('_');
+  if (whole.length <= MAX_NAME && !ambiguous && SAFE.test(whole)) return whole;
+  const hash = hash8(`${server}\n${name}`);
+  return `${whole.replace(/[^A-Za-z0-9_-]/gu, '_').slice(0, MAX_NAME - hash.length - 1)}_${hash}`;
 }
 
 /** Appends `#lk.<server>`, or `&lk.<server>` where the URI has a fragment already. */

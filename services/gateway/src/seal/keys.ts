@@ -1,0 +1,31 @@
+// Where the ring's keys come from (Snapshot.seal): the configuration; else made at start when one process is all
+// there is; else made once and shared through the store, which is said, since whoever reads the store can then seal.
+
+import { createHash, randomBytes } from 'node:crypto';
+import type { Snapshot } from '@lockkeeper/protocol/config/settings';
+import { keyOf, type Store } from '@lockkeeper/state/store';
+import type { RingKeys } from './ring.ts';
+
+const SHARED_TTL_MS = 90 * 24 * 60 * 60 * 1000;
+
+export interface SealKeyDeps {
+  readonly store: Store;
+  readonly warn: (words: string) => void;
+}
+
+export async function loadSealKeys(snapshot: Pick<Snapshot, 'seal' | 'state'>, deps: SealKeyDeps): Promise<RingKeys> {
+  if (snapshot.seal !== undefined) return snapshot.seal;
+  const own = randomBytes(32).toString('base64url');
+  if (snapshot.state.kind === 'memory') return ring(own);
+  deps.warn('seal.keys is not set: gateways share a key through Redis; set seal.keys to keep it out of there');
+  const key = keyOf('', 'seal', 'key');
+  const made = await deps.store.setIfAbsent(key, own, SHARED_TTL_MS);
+  if (!made) await deps.store.touch(key, SHARED_TTL_MS);
+  return ring((await deps.store.get(key)) ?? own);
+}
+
+/** The kid tells keys apart, so that a seal of an earlier start reads as unknown, not as tampered with. */
+function ring(key: string): RingKeys {
+  const kid = `auto-${createHash('sha256').update(key).digest('hex').slice(0, 8)}`;
+  return { keys: [{ kid, key }] };
+}
