@@ -156,3 +156,9 @@ export interface ConfigSource {
   /** Called after each accepted reload. Returns the way to stop being called. */
   onChange(listener: (next: Snapshot, previous: Snapshot) => void): () => void;
 }
+
+/** `KeyParts.mayAsk` of a server: both services must say the same, or they look for one caller on two nodes. */
+export function mayAsk(spec: Pick<ServerSpec, 'ask' | 'isolation'>): boolean {
+  if (spec.isolation === 'shared') return false;
+  return spec.ask.roots === 'caller' || spec.ask.sampling === 'caller' || spec.ask.elicitation === 'caller';
+}
