@@ -1,6 +1,7 @@
 // The gateway's catalogue of refusals (design §8): reason, whose fault, HTTP status and JSON-RPC code on the modern
 // leg, whether a retry can help, and the words. http/refuse.ts is the only reader of status and code; nobody else
-// picks numbers. protocol.md §2.12 is the list of codes a modern client may see; our own start at 10000.
+// picks numbers. protocol.md §2.12 is the list of codes a modern client may see; our own start at 10000. ops/errors.md
+// is the same table for readers.
 
 export type Blame = 'client' | 'operator' | 'upstream' | 'us';
 
@@ -12,6 +13,8 @@ interface Row {
   readonly toolResult?: boolean;
   readonly retry: 'never' | 'later' | 'new-request';
   readonly words: string;
+  /** What to do next; said after the words, also after a message of the raiser's own. */
+  readonly next?: string;
 }
 
 export const CATALOGUE = {
@@ -38,6 +41,13 @@ export const CATALOGUE = {
     retry: 'never',
     words: 'Content-Type must be application/json.',
   },
+  'content-encoding': {
+    blame: 'client',
+    status: 415,
+    code: -32600,
+    retry: 'never',
+    words: 'Send the body without Content-Encoding.',
+  },
   'too-large': {
     blame: 'client',
     status: 413,
@@ -52,13 +62,21 @@ export const CATALOGUE = {
     retry: 'never',
     words: 'Accept must allow application/json or text/event-stream.',
   },
-  parse: { blame: 'client', status: 400, code: -32700, retry: 'never', words: 'The body is not valid JSON in UTF-8.' },
+  parse: {
+    blame: 'client',
+    status: 400,
+    code: -32700,
+    retry: 'never',
+    words: 'The body is not valid JSON in UTF-8.',
+    next: 'Send one JSON-RPC message as UTF-8 JSON without a byte order mark.',
+  },
   'invalid-request': {
     blame: 'client',
     status: 400,
     code: -32600,
     retry: 'never',
     words: 'Not a single valid JSON-RPC 2.0 request or notification.',
+    next: 'Send one object with "jsonrpc": "2.0", a method, and for a request an id that is a string or an integer.',
   },
   'header-mismatch': {
     blame: 'client',
@@ -66,6 +84,7 @@ export const CATALOGUE = {
     code: -32020,
     retry: 'new-request',
     words: 'A header does not match the body.',
+    next: 'Make every Mcp-* header equal to the body it goes with.',
   },
   envelope: {
     blame: 'client',
@@ -73,6 +92,7 @@ export const CATALOGUE = {
     code: -32602,
     retry: 'never',
     words: 'params._meta lacks a required field.',
+    next: 'Put io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities into params._meta.',
   },
   revision: {
     blame: 'client',
@@ -80,6 +100,7 @@ export const CATALOGUE = {
     code: -32022,
     retry: 'new-request',
     words: 'Unsupported protocol version.',
+    next: 'Use one of data.supported.',
   },
   'unknown-method': { blame: 'client', status: 404, code: -32601, retry: 'never', words: 'Method not found.' },
   'invalid-params': { blame: 'client', status: 200, code: -32602, retry: 'never', words: 'Invalid params.' },
@@ -105,6 +126,7 @@ export const CATALOGUE = {
     code: -32021,
     retry: 'new-request',
     words: 'The client lacks a capability that this request needs.',
+    next: 'Declare data.requiredCapabilities in io.modelcontextprotocol/clientCapabilities.',
   },
   // legacy leg (protocol.md §3.1)
   'session-missing': {
@@ -137,6 +159,7 @@ export const CATALOGUE = {
     toolResult: true,
     retry: 'later',
     words: 'No pool manager can take this call now.',
+    next: 'Try again in a moment; if it lasts, tell the operator.',
   },
   busy: {
     blame: 'us',
@@ -145,6 +168,7 @@ export const CATALOGUE = {
     toolResult: true,
     retry: 'later',
     words: 'All processes of this server are busy.',
+    next: 'Try again in a moment.',
   },
   'start-failed': {
     blame: 'upstream',
@@ -153,6 +177,7 @@ export const CATALOGUE = {
     toolResult: true,
     retry: 'later',
     words: 'The server could not be started.',
+    next: 'Tell the operator; the reason is in the log under this exchange id.',
   },
   timeout: {
     blame: 'upstream',
@@ -161,6 +186,7 @@ export const CATALOGUE = {
     toolResult: true,
     retry: 'never',
     words: 'The server did not answer in time.',
+    next: 'A call may have run in part: check before calling again.',
   },
   lost: {
     blame: 'upstream',
@@ -169,6 +195,7 @@ export const CATALOGUE = {
     toolResult: true,
     retry: 'never',
     words: 'The server was lost during the call; it may have run in part.',
+    next: 'Check what it did before calling again.',
   },
   'upstream-protocol': {
     blame: 'upstream',
@@ -177,6 +204,7 @@ export const CATALOGUE = {
     toolResult: true,
     retry: 'never',
     words: 'The server broke the protocol.',
+    next: 'Tell the operator; the details are in the log under this exchange id.',
   },
   'result-too-large': {
     blame: 'upstream',
@@ -185,6 +213,7 @@ export const CATALOGUE = {
     toolResult: true,
     retry: 'never',
     words: "The server's answer is larger than the limit.",
+    next: 'Ask for less at a time.',
   },
   'too-slow': { blame: 'client', status: 200, code: 10007, retry: 'never', words: 'The client read too slowly.' },
   cancelled: { blame: 'client', status: 200, code: 10008, retry: 'never', words: 'The request was cancelled.' },
@@ -194,9 +223,48 @@ export const CATALOGUE = {
     code: 10009,
     retry: 'later',
     words: 'Too many requests in flight for this caller.',
+    next: 'Wait for one of them to end.',
   },
-  unreadable: { blame: 'us', status: 503, code: 10010, retry: 'later', words: 'Shared state cannot be read now.' },
-  internal: { blame: 'us', status: 500, code: -32603, retry: 'later', words: 'Internal error.' },
+  // before the body is read (auth-security.md RS-6)
+  'no-token': {
+    blame: 'client',
+    status: 401,
+    code: 10011,
+    retry: 'new-request',
+    words: 'This endpoint needs an access token.',
+    next: 'Get one as the WWW-Authenticate header tells and send it in the Authorization header.',
+  },
+  'bad-token': {
+    blame: 'client',
+    status: 401,
+    code: 10012,
+    retry: 'new-request',
+    words: 'The access token is not valid here.',
+    next: 'Get a new one as the WWW-Authenticate header tells.',
+  },
+  'bad-credentials': {
+    blame: 'client',
+    status: 400,
+    code: 10013,
+    retry: 'never',
+    words: 'Send exactly one access token, in the Authorization header.',
+  },
+  unreadable: {
+    blame: 'us',
+    status: 503,
+    code: 10010,
+    retry: 'later',
+    words: 'Shared state cannot be read now.',
+    next: 'Try again in a moment.',
+  },
+  internal: {
+    blame: 'us',
+    status: 500,
+    code: -32603,
+    retry: 'later',
+    words: 'Internal error.',
+    next: 'Try again; if it lasts, tell the operator the exchange id.',
+  },
 } as const satisfies Record<string, Row>;
 
 export type Reason = keyof typeof CATALOGUE;

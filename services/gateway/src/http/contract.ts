@@ -2,8 +2,8 @@
 // once (protocol.md §2.4). Nothing behind this contract touches a socket.
 
 import type { Member, Span } from '@lockkeeper/protocol/json/scan';
-import type { Refusal } from '../errors.ts';
 import type { Authenticated, RequestId } from '../exchange.ts';
+import type { Accepts } from './accept.ts';
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -13,6 +13,8 @@ export interface Located {
   readonly kind: 'request' | 'notification' | 'response';
   readonly method: string | null;
   readonly id: RequestId | null;
+  /** The id's own JSON text, to be echoed byte for byte (GB-080); null where `id` is. */
+  readonly idText: string | null;
   /** Members of the message object, and of `params` ([] when absent). */
   readonly members: readonly Member[];
   readonly params: readonly Member[];
@@ -32,6 +34,8 @@ export interface SseStream {
 }
 
 export interface HttpOut {
+  /** What the client's Accept allows; no header and any wildcard allow both (GB-147). */
+  readonly accepts: Accepts;
   json(status: number, body: Uint8Array | string, headers?: Record<string, string>): void;
   empty(status: number, headers?: Record<string, string>): void;
   /** Commits 200 text/event-stream. Keep-alive comments are the rim's business. */
@@ -46,7 +50,12 @@ export type LegacyBody =
   /** 2025-03-26 batches: elements located, the array checked to be non-empty and within limits.maxBatch. */
   | { readonly kind: 'batch'; readonly messages: readonly Located[] };
 
-/** The legacy leg (lower/legacy). It renders its own refusals in the legacy shape. */
+/**
+ * The legacy leg (lower/legacy). It renders its own refusals in the legacy shape. What it may use of this side:
+ * `renderError`, `toolErrorMembers` and `statusOf` (http/refuse.ts), `readEnvelope` (era/envelope.ts), `askFrom`
+ * (lower/ask.ts), `Recorder` (observe/recorder.ts: one `begin`/`end` pair per exchange writes audit row, metrics and
+ * span), `progressGate` and `logFilter` (lower/events.ts).
+ */
 export interface LegacyLeg {
   post(ticket: Authenticated, headers: Headers, body: LegacyBody, out: HttpOut): Promise<void>;
   /** GET on the MCP path: standalone stream, resumption, or (without a session) HTTP+SSE where combined. */
@@ -59,6 +68,3 @@ export interface LegacyLeg {
   /** Ends streams at drain. */
   close(): Promise<void>;
 }
-
-/** Renders a refusal as the JSON-RPC error object's bytes (`{"jsonrpc":…,"id":…,"error":…}`). */
-export type RenderError = (refusal: Refusal, id: RequestId | null | undefined) => Uint8Array;

@@ -1,0 +1,121 @@
+// Which dialect is this body of, and is it JSON-RPC at all (protocol.md §2.1 #7–#11, §3.1). Pure: takes bytes and
+// headers, returns a kind; never throws, never sees a socket. UTF-8 is judged before (http/body.ts).
+
+import type { Limits, RouteSettings } from '@lockkeeper/protocol/config/settings';
+import { itemsOf, type Member, membersOf, ScanError, type Span, scan } from '@lockkeeper/protocol/json/scan';
+import { HEADER } from '@lockkeeper/protocol/mcp/headers';
+import { isModernRevision } from '@lockkeeper/protocol/mcp/revision';
+import type { Reason, Refusal } from '../errors.ts';
+import type { Headers, LegacyBody, Located } from '../http/contract.ts';
+import { type Envelope, readEnvelope } from './envelope.ts';
+import { locate } from './locate.ts';
+import { servesLegacy } from './served.ts';
+
+export type Classified =
+  | { readonly kind: 'modern'; readonly message: Located; readonly envelope: Envelope }
+  | { readonly kind: 'legacy'; readonly body: LegacyBody }
+  | { readonly kind: 'refusal'; readonly refusal: Refusal; readonly idText: string | undefined };
+
+export function classify(
+  bytes: Uint8Array,
+  headers: Headers,
+  route: RouteSettings,
+  limits: Pick<Limits, 'maxDepth' | 'maxBatch'>,
+): Classified {
+  const read = readBody(bytes, limits.maxDepth);
+  if ('refusal' in read) return read;
+  if (read.kind === 'array') return classifyBatch(bytes, read.span, headers, route, limits.maxBatch);
+  if (read.kind !== 'object') return refuse('invalid-request', undefined);
+  const found = locate(bytes, read.span, read.members);
+  if (found.kind === 'invalid') return refuse('invalid-request', found.idText, found.why);
+  return classifyMessage(found.message, headers, route);
+}
+
+/** The legacy message endpoint has no other era to choose; the same rules hold for what a message is. */
+export function classifyLegacy(bytes: Uint8Array, limits: Pick<Limits, 'maxDepth' | 'maxBatch'>): Classified {
+  const read = readBody(bytes, limits.maxDepth);
+  if ('refusal' in read) return read;
+  if (read.kind === 'array') return locateBatch(bytes, read.span, limits.maxBatch);
+  if (read.kind !== 'object') return refuse('invalid-request', undefined);
+  const found = locate(bytes, read.span, read.members);
+  if (found.kind === 'invalid') return refuse('invalid-request', found.idText, found.why);
+  return { kind: 'legacy', body: { kind: 'single', message: found.message } };
+}
+
+function classifyMessage(message: Located, headers: Headers, route: RouteSettings): Classified {
+  const envelope = readEnvelope(message);
+  const legacyServed = servesLegacy(route);
+  const version = headers[HEADER.version];
+  const modernHeader = typeof version === 'string' && isModernRevision(version);
+  if (message.kind === 'response') {
+    const mayBeLegacy = legacyServed && !modernHeader && headers[HEADER.session] !== undefined;
+    return mayBeLegacy ? legacy(message) : refuse('invalid-request', undefined, 'Nothing was asked of this client.');
+  }
+  const modern: Classified = { kind: 'modern', message, envelope };
+  if (envelope.modern) return modern;
+  if (message.method === 'initialize' && legacyServed) {
+    return modernHeader ? refuse('header-mismatch', message.idText ?? undefined, CONTRADICTION) : legacy(message);
+  }
+  return modernHeader || !legacyServed ? modern : legacy(message);
+}
+
+/** protocol.md §3.1: `initialize` opens a legacy session, the header promises a revision that has none. */
+const CONTRADICTION = 'MCP-Protocol-Version names a revision without initialize, and the body has no modern envelope.';
+
+function legacy(message: Located): Classified {
+  return { kind: 'legacy', body: { kind: 'single', message } };
+}
+
+/** Arrays exist in 2025-03-26 only; the legacy leg holds them against the session's revision (protocol.md §3.6). */
+function classifyBatch(
+  bytes: Uint8Array,
+  span: Span,
+  headers: Headers,
+  route: RouteSettings,
+  maxBatch: number,
+): Classified {
+  const version = headers[HEADER.version];
+  const modernHeader = typeof version === 'string' && isModernRevision(version);
+  if (modernHeader || !servesLegacy(route)) return refuse('invalid-request', undefined, NO_ARRAYS);
+  return locateBatch(bytes, span, maxBatch);
+}
+
+const NO_ARRAYS = 'This revision has no batches.';
+
+function locateBatch(bytes: Uint8Array, span: Span, maxBatch: number): Classified {
+  const items = itemsOf(bytes, span);
+  if (items.length === 0) return refuse('invalid-request', undefined, 'The batch is empty.');
+  if (items.length > maxBatch) return refuse('invalid-request', undefined, 'The batch is larger than limits.maxBatch.');
+  const messages: Located[] = [];
+  for (const item of items) {
+    if (item.kind !== 'object') return refuse('invalid-request', undefined);
+    const found = locate(bytes, item, membersOf(bytes, item));
+    if (found.kind === 'invalid') return refuse('invalid-request', undefined, found.why);
+    if (readEnvelope(found.message).modern) return refuse('invalid-request', undefined, NO_ARRAYS);
+    messages.push(found.message);
+  }
+  return { kind: 'legacy', body: { kind: 'batch', messages } };
+}
+
+type Body = { readonly kind: string; readonly span: Span; readonly members: readonly Member[] };
+
+/** Design ruling 1: a key that repeats, anywhere, is refused before anyone can disagree about which one counts. */
+function readBody(bytes: Uint8Array, maxDepth: number): Body | Extract<Classified, { kind: 'refusal' }> {
+  try {
+    return scan(bytes, { unique: true, maxDepth });
+  } catch (error) {
+    if (!(error instanceof ScanError)) throw error;
+    if (error.fault === 'syntax') return refuse('parse', undefined);
+    return refuse('invalid-request', undefined, FAULTS[error.fault]);
+  }
+}
+
+const FAULTS = {
+  'duplicate-key': 'An object repeats a key.',
+  'forbidden-key': 'An object has the key "__proto__".',
+  'too-deep': 'The body is nested deeper than limits.maxDepth.',
+} as const;
+
+function refuse(reason: Reason, idText: string | undefined, message?: string) {
+  return { kind: 'refusal' as const, refusal: message === undefined ? { reason } : { reason, message }, idText };
+}
