@@ -7,12 +7,14 @@ export interface Clock {
 
 export interface Timer {
   clear(): void;
+  /** Lets the process end while this timer waits: for sweeps, never for work. */
+  unref?(): void;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   setTimer: (ms, run) => {
     const t = setTimeout(run, ms);
-    return { clear: () => clearTimeout(t) };
+    return { clear: () => clearTimeout(t), unref: () => t.unref() };
   },
 };

@@ -9,3 +9,7 @@ export interface Jobs {
   handle(name: string, concurrency: number, handler: (payload: unknown) => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }
+
+/** A handler that throws is called again, each time after twice the pause, until this many calls are used up. */
+export const JOB_ATTEMPTS = 5;
+export const JOB_BACKOFF_MS = 1000;
