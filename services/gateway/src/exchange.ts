@@ -70,8 +70,10 @@ export type Answer =
       /** Vendor `_meta` members. */
       readonly meta?: string;
       readonly origin?: Origin;
+      /** The server that answered, for the audit row of an aggregate route. */
+      readonly server?: string;
     }
-  | { readonly kind: 'refusal'; readonly refusal: Refusal };
+  | { readonly kind: 'refusal'; readonly refusal: Refusal; readonly server?: string };
 
 export interface AnswerListener {
   /** Progress (without token) or a log message. `members` are the params' members. Called in order. */

@@ -53,6 +53,8 @@ export interface IssuerSettings {
   readonly algorithms: readonly string[];
   /** Absent: any client of this issuer. */
   readonly clients?: readonly string[];
+  /** What clients should ask this issuer for: named in challenges and in the metadata (RS-3, RS-6). Absent: none. */
+  readonly scopes?: readonly string[];
 }
 
 export type AuthSettings =

@@ -1,0 +1,103 @@
+// The numbers (design §9), `lockkeeper_<room>_<thing>_<unit>`. Labels are bounded by configuration or by a list of
+// ours: no user ids, no names that a stranger chooses.
+
+import { LEGACY_METHODS, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
+import type { Era } from '@lockkeeper/protocol/mcp/revision';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+export interface Metrics {
+  readonly registry: Registry;
+  httpResponse(verb: string, status: number): void;
+  exchangeBegan(): void;
+  exchangeEnded(era: Era | null, tenant: string, method: string | null, outcome: string, seconds: number): void;
+  authRefused(reason: string): void;
+  tokenChecked(how: 'cached' | 'verified' | 'refused'): void;
+  keysFetched(result: 'ok' | 'failed'): void;
+  streamOpened(): void;
+  streamClosed(): void;
+}
+
+const VERBS = new Set(['GET', 'POST', 'DELETE', 'OPTIONS', 'HEAD']);
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+/** Anything a stranger could make up becomes `other`. */
+export function methodLabel(method: string | null): string {
+  if (method === null) return 'none';
+  if (MODERN_METHODS.has(method) || LEGACY_METHODS.has(method)) return method;
+  return method.startsWith('notifications/') ? 'notification' : 'other';
+}
+
+export function createMetrics(options: { readonly processMetrics: boolean }): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  if (options.processMetrics) collectDefaultMetrics({ register: registry, prefix: 'lockkeeper_' });
+  const http = new Counter({
+    name: 'lockkeeper_http_responses_total',
+    help: 'HTTP responses by verb and status.',
+    labelNames: ['verb', 'status'] as const,
+    registers,
+  });
+  const exchanges = new Counter({
+    name: 'lockkeeper_exchange_ended_total',
+    help: 'Exchanges by tenant, era, method and outcome.',
+    labelNames: ['tenant', 'era', 'method', 'outcome'] as const,
+    registers,
+  });
+  const seconds = new Histogram({
+    name: 'lockkeeper_exchange_duration_seconds',
+    help: 'From the door to the last byte handed over.',
+    labelNames: ['era', 'method'] as const,
+    buckets: SECONDS,
+    registers,
+  });
+  const open = gauge('lockkeeper_exchange_open', 'Exchanges that have begun and not ended.', registers);
+  const streams = gauge('lockkeeper_http_streams_open', 'SSE responses that are open.', registers);
+  const auth = counterBy(
+    'lockkeeper_auth_refused_total',
+    'Requests refused before their body was read.',
+    'reason',
+    registers,
+  );
+  const tokens = counterBy('lockkeeper_auth_tokens_total', 'Tokens checked, by how.', 'how', registers);
+  const keys = counterBy('lockkeeper_auth_key_reads_total', 'Key sets read from issuers.', 'result', registers);
+  const child = childCache();
+  return {
+    registry,
+    httpResponse: (verb, status) => {
+      const known = VERBS.has(verb) ? verb : 'other';
+      child(`h ${known} ${status}`, () => http.labels(known, String(status))).inc();
+    },
+    exchangeBegan: () => open.inc(),
+    exchangeEnded: (era, tenant, method, outcome, took) => {
+      const [e, m] = [era ?? 'none', methodLabel(method)];
+      open.dec();
+      child(`x ${tenant} ${e} ${m} ${outcome}`, () => exchanges.labels(tenant, e, m, outcome)).inc();
+      child(`s ${e} ${m}`, () => seconds.labels(e, m)).observe(took);
+    },
+    authRefused: (reason) => child(`a ${reason}`, () => auth.labels(reason)).inc(),
+    tokenChecked: (how) => child(`t ${how}`, () => tokens.labels(how)).inc(),
+    keysFetched: (result) => keys.labels(result).inc(),
+    streamOpened: () => streams.inc(),
+    streamClosed: () => streams.dec(),
+  };
+}
+
+function gauge(name: string, help: string, registers: Registry[]): Gauge {
+  return new Gauge({ name, help, registers });
+}
+
+function counterBy<L extends string>(name: string, help: string, label: L, registers: Registry[]): Counter<L> {
+  return new Counter({ name, help, labelNames: [label], registers });
+}
+
+/** `labels()` hashes on each call; its answer is kept. Bounded because the labels are. */
+function childCache() {
+  const children = new Map<string, unknown>();
+  return <C>(key: string, make: () => C): C => {
+    const seen = children.get(key);
+    if (seen !== undefined) return seen as C;
+    const made = make();
+    children.set(key, made);
+    return made;
+  };
+}
