@@ -14,6 +14,8 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly readyMs?: number;
+  /** For programs that are not ours and print no ready line: asked until it answers. */
+  readonly readyWhen?: () => Promise<unknown>;
 }
 
 export interface Running {
@@ -84,9 +86,12 @@ export async function startProcess(options: StartOptions): Promise<Running> {
   });
   const exited = once(child, 'exit').then(([code, signal]) => ({ code, signal }) as never);
   const { logs } = collect(child);
-  let ready: Record<string, unknown>;
+  const deadlineMs = options.readyMs ?? 20_000;
+  const asked = options.readyWhen;
+  let ready: Record<string, unknown> = {};
   try {
-    ready = await within(readyLine(child), options.readyMs ?? 20_000, 'ready line');
+    if (asked) await eventually(() => asked().then(() => true), { deadlineMs, everyMs: 50 });
+    else ready = await within(readyLine(child), deadlineMs, 'ready line');
   } catch (error) {
     child.kill('SIGKILL');
     throw new Error(`${options.args.join(' ')}: ${(error as Error).message}\n${logs()}`, { cause: error });
