@@ -1,17 +1,23 @@
 // raise: any upstream, presented as a modern server (design §1). One `Connection` is one process (or, later, one
 // remote session). The pool decides who gets it; the connection knows how to speak.
 
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Fault, Open, Result } from '@lockkeeper/protocol/link/frames';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { ExitReason } from '../child/contract.ts';
 
+export type ResultHead = Omit<Result, 'kind' | 'stream' | 'seq'>;
+export type FaultHead = Omit<Fault, 'kind' | 'stream' | 'seq'>;
+
 export interface UpstreamReply {
   /** Called right before the first byte of this call goes upstream. */
   started(): void;
   event(method: string, members: Uint8Array): void;
-  result(head: Omit<Result, 'kind' | 'stream' | 'seq'>, members: Uint8Array): void;
-  fault(head: Omit<Fault, 'kind' | 'stream' | 'seq'>): void;
+  /** Progress was seen, whether or not it is relayed: the call lives (protocol.md §4.7). */
+  progressed?(): void;
+  result(head: ResultHead, members: Uint8Array): void;
+  fault(head: FaultHead): void;
 }
 
 export interface UpstreamCall {
@@ -35,13 +41,14 @@ export interface Connection {
 
 /** Starts (probing first where the era is unknown) one connection for a spec and a projection of capabilities. */
 export interface Connector {
-  connect(
-    spec: import('@lockkeeper/protocol/config/settings').ServerSpec,
-    capabilities: ClientCapabilities,
-    signal: AbortSignal,
-  ): Promise<Connection>;
-  /** The profile, from the store or by a probe; single-flight across nodes (design §5 "Life of a process"). */
-  profile(spec: import('@lockkeeper/protocol/config/settings').ServerSpec, signal: AbortSignal): Promise<Profile>;
+  connect(spec: ServerSpec, capabilities: ClientCapabilities, signal: AbortSignal): Promise<Connection>;
+  /**
+   * The profile, from the store or by a probe; single-flight across nodes (design §5 "Life of a process"). Its
+   * capabilities may be empty where the upstream called its answer private: a connection's own profile has them.
+   */
+  profile(spec: ServerSpec, signal: AbortSignal): Promise<Profile>;
+  /** Ends spare processes and probes in the background. Connections handed out are their holder's. */
+  close(): Promise<void>;
 }
 
 /** Thrown by `connect` and `profile`. `words` complete "server X could not be started: …". */
@@ -53,4 +60,42 @@ export class StartError extends Error {
     this.words = words;
     this.stderrTail = stderrTail;
   }
+}
+
+/** What the upstream said of itself without being asked: it feeds listens and makes catalogues stale. */
+export interface Change {
+  readonly method: string;
+  /** Of `notifications/resources/updated`. */
+  readonly uri?: string;
+}
+
+/** A request of a legacy server (protocol.md §5.5). The bytes are only valid during the call. */
+export interface Question {
+  readonly method: 'elicitation/create' | 'sampling/createMessage' | 'roots/list';
+  /** Raw JSON text of its id: named again when the server withdraws it. */
+  readonly id: string;
+  /** Raw JSON text of its params, or `{}`. */
+  readonly params: Uint8Array;
+  /** The one call that runs on the process; null when none or several do. */
+  readonly asker: Open | null;
+  /** Exactly once. The raw JSON text of the result, or an error. */
+  answer(result: Uint8Array): void;
+  refuse(code: number, message: string): void;
+}
+
+/**
+ * Where parked exchanges plug in. As long as a connector has none, it declares neither roots, sampling nor
+ * elicitation upstream, and answers every such request with a refusal.
+ */
+export interface Questions {
+  ask(connection: Connection, question: Question): void;
+  /** The server cancelled its own request. */
+  withdraw(connection: Connection, id: string): void;
+}
+
+/** The part of a logger that raise and the dispatcher need; pino has it. */
+export interface Log {
+  debug(fields: object, words: string): void;
+  info(fields: object, words: string): void;
+  warn(fields: object, words: string): void;
 }

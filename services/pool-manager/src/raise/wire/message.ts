@@ -1,7 +1,15 @@
 // One line of a server as what it is: a response, a notification or a request (protocol.md §4.1). The line is walked
 // once; nothing is parsed but the id and the method. Ids are matched strictly, with their JSON type (GB-082).
 
-import { type Inner, itemsOf, type Member, membersOf, type Scanned, scan, stringOf } from '@lockkeeper/protocol/json/scan';
+import {
+  type Inner,
+  itemsOf,
+  type Member,
+  membersOf,
+  type Scanned,
+  scan,
+  stringOf,
+} from '@lockkeeper/protocol/json/scan';
 
 export interface ScannedLine extends Scanned {
   /** Members of the object at `result`; empty when there is none. */

@@ -1,0 +1,195 @@
+// One call on one connection: one request upstream, or as many as a list has pages. It is settled exactly once, by its
+// answer, by a spoiled one, by the child's end, or by its caller's cancel.
+
+import { concat } from '@lockkeeper/protocol/json/compose';
+import { findMember, type Member, scan, textOf } from '@lockkeeper/protocol/json/scan';
+import type { Open } from '@lockkeeper/protocol/link/frames';
+import { isLogLevel, PROGRESS_TOKEN, passesLevel } from '@lockkeeper/protocol/mcp/meta';
+import type { ExitReason } from '../child/contract.ts';
+import type { Log, UpstreamCall, UpstreamReply } from './contract.ts';
+import { breach, fault, type Outcome } from './result/outcome.ts';
+import { Pages } from './result/pages.ts';
+import { keep, vendorMeta, withMembers } from './result/split.ts';
+import type { Speaker } from './speaker.ts';
+import type { Response } from './wire/message.ts';
+import type { Waiter, Wire } from './wire/wire.ts';
+
+export interface CallOwner {
+  readonly wire: Wire;
+  readonly speaker: Speaker;
+  readonly log: Log;
+  maxResultBytes(): number;
+  settled(call: Call): void;
+}
+
+export class Call implements UpstreamCall, Waiter {
+  readonly head: Open;
+  private readonly owner: CallOwner;
+  private readonly members: Uint8Array;
+  private readonly reply: UpstreamReply;
+  private readonly pages: Pages | null;
+  private cursor: string | null = null;
+  private id = 0;
+  private retried = false;
+  private done = false;
+  private lastProgress = Number.NEGATIVE_INFINITY;
+
+  constructor(owner: CallOwner, head: Open, members: Uint8Array, reply: UpstreamReply, list: boolean) {
+    this.owner = owner;
+    this.head = head;
+    this.reply = reply;
+    this.members = list ? withoutCursor(members) : members;
+    this.pages = list ? this.freshPages() : null;
+  }
+
+  send(): void {
+    const { wire, speaker } = this.owner;
+    const base = speaker.params(this.head, this.members);
+    const params = this.cursor === null ? base : withMembers(base, `"cursor":${this.cursor}`);
+    this.reply.started();
+    this.id = wire.request(this.head.method, (id) => speaker.meta(this.head, id), params, this);
+    if (this.id !== 0) return;
+    const mayHaveRun = this.cursor !== null;
+    if (wire.exited !== null) this.settle(fault('lost', `the server has ended: ${wire.exited.words}`, { mayHaveRun }));
+    else this.settle(fault('busy', 'the server does not read its input', { mayHaveRun }));
+  }
+
+  cancel(reason: string): void {
+    if (this.done) return;
+    this.owner.wire.abandon(this.id, reason);
+    this.settle(fault('cancelled', reason));
+  }
+
+  answered(line: Uint8Array, response: Response): void {
+    try {
+      this.judge(line, response);
+    } catch (error) {
+      this.owner.log.warn({ err: error, method: this.head.method }, 'an answer could not be judged');
+      this.settle(fault('internal', 'the answer could not be read'));
+    }
+  }
+
+  progressed(line: Uint8Array, params: readonly Member[]): void {
+    this.reply.progressed?.();
+    if (!this.head.progress) return;
+    const member = findMember(params, 'progress');
+    const value = member?.kind === 'number' ? Number(textOf(line, member)) : Number.NaN;
+    // Strictly rising; what does not rise is dropped (protocol.md §4.7).
+    if (!(value > this.lastProgress)) return;
+    this.lastProgress = value;
+    this.reply.event('notifications/progress', eventMembers(line, params));
+  }
+
+  /** A log message that is this call's; below the wanted level it goes nowhere. */
+  logged(line: Uint8Array, params: readonly Member[]): void {
+    const level = findMember(params, 'level');
+    const name = level?.kind === 'string' ? textOf(line, { start: level.start + 1, end: level.end - 1 }) : '';
+    if (this.head.logLevel === undefined || !isLogLevel(name) || !passesLevel(name, this.head.logLevel)) return;
+    this.reply.event('notifications/message', eventMembers(line, params));
+  }
+
+  spoiled(kind: 'protocol' | 'too-large', words: string): void {
+    this.settle(fault(kind, words));
+  }
+
+  lost(exit: ExitReason): void {
+    this.settle(fault('lost', `the server ended during the call: ${exit.words}`));
+  }
+
+  settle(outcome: Outcome): void {
+    if (this.done) return;
+    this.done = true;
+    this.owner.settled(this);
+    if (outcome.kind === 'fault') {
+      this.reply.fault(outcome.head);
+      return;
+    }
+    if (outcome.members.length <= this.owner.maxResultBytes()) {
+      this.reply.result(outcome.head, outcome.members);
+      return;
+    }
+    this.reply.fault({
+      reason: 'too-large',
+      code: -32603,
+      message: `the answer has ${outcome.members.length} bytes, more than limits.maxResultBytes allows`,
+      mayHaveRun: true,
+    });
+  }
+
+  private judge(line: Uint8Array, response: Response): void {
+    const judged = this.owner.speaker.judge(this.head, line, response);
+    switch (judged.kind) {
+      case 'outcome':
+        this.settle(judged.outcome);
+        return;
+      case 'again':
+        this.again();
+        return;
+      case 'complete':
+        if (this.pages !== null) {
+          this.page(line, response.resultMembers, this.pages);
+          return;
+        }
+        this.settle(this.owner.speaker.finish(this.head, line, response.resultMembers));
+        return;
+    }
+  }
+
+  private again(): void {
+    if (this.retried) {
+      this.settle(breach('the server refuses every revision, also those that it names'));
+      return;
+    }
+    this.retried = true;
+    this.send();
+  }
+
+  private page(line: Uint8Array, members: readonly Member[], pages: Pages): void {
+    const step = pages.add(line, members);
+    switch (step.kind) {
+      case 'next':
+        this.cursor = step.cursor;
+        this.send();
+        return;
+      case 'bad':
+        this.settle(breach(step.why));
+        return;
+      case 'too-large':
+        this.settle(fault('too-large', 'the list is longer than limits.maxResultBytes allows'));
+        return;
+      case 'done': {
+        if (step.cut !== null) {
+          this.owner.log.warn({ server: this.head.server, method: this.head.method, why: step.cut }, 'list ends early');
+        }
+        const meta = pages.meta();
+        const head = { resultType: 'complete', ...(meta === undefined ? {} : { meta }) };
+        this.settle({ kind: 'result', head, members: pages.members() });
+        return;
+      }
+    }
+  }
+
+  private freshPages(): Pages {
+    const { speaker } = this.owner;
+    return new Pages({
+      method: this.head.method,
+      caching: speaker.caching,
+      legacy: speaker.profile().era === 'legacy',
+      maxBytes: this.owner.maxResultBytes(),
+    });
+  }
+}
+
+/** Params of a notification without its token; `_meta` keeps its vendor members. */
+function eventMembers(line: Uint8Array, params: readonly Member[]): Uint8Array {
+  const rest = keep(line, params, (key) => key === PROGRESS_TOKEN || key === '_meta');
+  const vendor = vendorMeta(line, params);
+  return vendor === undefined ? rest : withMembers(rest, `"_meta":{${vendor}}`);
+}
+
+/** The node follows the pages itself; a cursor of the gateway's means nothing upstream. */
+function withoutCursor(members: Uint8Array): Uint8Array {
+  if (members.length === 0) return members;
+  const object = concat(['{', members, '}']);
+  return keep(object, scan(object).members, (key) => key === 'cursor');
+}

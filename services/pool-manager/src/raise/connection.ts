@@ -1,0 +1,113 @@
+// A connection to one child: its open calls, who gets a log message, what the pool asks of it. The era's own part is
+// the speaker's.
+
+import { membersOf } from '@lockkeeper/protocol/json/scan';
+import type { Open } from '@lockkeeper/protocol/link/frames';
+import { LEGACY_METHODS, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
+import type { Profile } from '@lockkeeper/protocol/mcp/profile';
+import type { ExitReason } from '../child/contract.ts';
+import { Call, type CallOwner } from './call.ts';
+import type { Change, Connection, Log, UpstreamCall, UpstreamReply } from './contract.ts';
+import type { Room, Speaker } from './speaker.ts';
+import { smallParams, type Wire } from './wire/wire.ts';
+
+export interface RaisedDeps {
+  readonly wire: Wire;
+  readonly speaker: Speaker;
+  readonly log: Log;
+  maxResultBytes(): number;
+  changed(change: Change): void;
+}
+
+const CHANGES: ReadonlySet<string> = new Set([
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+  'notifications/resources/updated',
+]);
+
+export class RaisedConnection implements Connection, CallOwner, Room {
+  readonly wire: Wire;
+  readonly speaker: Speaker;
+  readonly log: Log;
+  readonly closed: Promise<ExitReason>;
+  uses = 0;
+  private readonly deps: RaisedDeps;
+  private readonly calls = new Set<Call>();
+  private stopped = false;
+
+  constructor(deps: RaisedDeps) {
+    this.deps = deps;
+    this.wire = deps.wire;
+    this.speaker = deps.speaker;
+    this.log = deps.log;
+    this.closed = deps.wire.closed;
+    deps.wire.listener = {
+      notification: (line, method, params) => this.notification(line, method, params),
+      request: (line, id, method, params) => this.speaker.request(line, id, method, params, this),
+    };
+  }
+
+  get profile(): Profile {
+    return this.speaker.profile();
+  }
+
+  get fingerprint(): string {
+    return this.speaker.fingerprint;
+  }
+
+  get open(): number {
+    return this.calls.size;
+  }
+
+  get tainted(): boolean {
+    return this.stopped || (this.speaker.taints && this.wire.unquiet);
+  }
+
+  only(): Open | null {
+    if (this.calls.size !== 1) return null;
+    for (const call of this.calls) return call.head;
+    return null;
+  }
+
+  call(head: Open, members: Uint8Array, reply: UpstreamReply): UpstreamCall {
+    this.uses++;
+    const list = (MODERN_METHODS.get(head.method) ?? LEGACY_METHODS.get(head.method))?.list === true;
+    const call = new Call(this, head, members, reply, list);
+    const local = this.speaker.local(head);
+    this.calls.add(call);
+    if (local !== null) call.settle(local);
+    else {
+      this.speaker.before(head, this);
+      call.send();
+    }
+    return call;
+  }
+
+  maxResultBytes(): number {
+    return this.deps.maxResultBytes();
+  }
+
+  settled(call: Call): void {
+    this.calls.delete(call);
+  }
+
+  stop(why: string): Promise<void> {
+    this.stopped = true;
+    return this.wire.stop(why);
+  }
+
+  private notification(line: Uint8Array, method: string, params: Parameters<Speaker['notification']>[2]): void {
+    if (method === 'notifications/message') {
+      const owner = params?.kind === 'object' ? this.speaker.logOwner(this.calls) : null;
+      if (owner !== null) owner.logged(line, membersOf(line, params!));
+      return;
+    }
+    if (!CHANGES.has(method)) {
+      this.speaker.notification(line, method, params);
+      return;
+    }
+    const { uri } = smallParams(line, params);
+    this.deps.changed(typeof uri === 'string' ? { method, uri } : { method });
+  }
+}

@@ -1,0 +1,268 @@
+// Probe, verdict, start (design §5 "Life of a process"): an unknown server is asked on a disposable process, the answer
+// is kept and dated, and a process that contradicts it has it dropped and asked for once more.
+
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { ClientCapabilities, Implementation } from '@lockkeeper/protocol/mcp/capabilities';
+import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
+import type { Profile } from '@lockkeeper/protocol/mcp/profile';
+import { LEGACY_LATEST, MODERN } from '@lockkeeper/protocol/mcp/revision';
+import type { Clock } from '@lockkeeper/state/clock';
+import type { Store } from '@lockkeeper/state/store';
+import type { Spawn } from '../child/contract.ts';
+import { withoutAsking } from './carry.ts';
+import { type Change, type Connection, type Connector, type Log, type Questions, StartError } from './contract.ts';
+import { createSpares } from './spares.ts';
+import { Contradiction, createStarter } from './start.ts';
+import { createVerdicts } from './verdicts.ts';
+
+export interface ConnectorTimings {
+  /** Longest wait for `server/discover`; half the start time-out where that is less (GB-036). */
+  readonly probeMs: number;
+  readonly verdictTtlMs: number;
+  /** A legacy verdict older than this is checked again behind a next start. */
+  readonly reprobeMs: number;
+  /** The same where it rests on silence or an exit: a slow modern server looks like that. */
+  readonly weakReprobeMs: number;
+  readonly spareMs: number;
+  readonly rereadMs: number;
+  readonly pollMs: number;
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+}
+
+export const CONNECTOR_TIMINGS: ConnectorTimings = {
+  probeMs: 5_000,
+  verdictTtlMs: 7 * 86_400_000,
+  reprobeMs: 86_400_000,
+  weakReprobeMs: 3_600_000,
+  spareMs: 10_000,
+  rereadMs: 300_000,
+  pollMs: 200,
+  backoffMs: 1_000,
+  maxBackoffMs: 30_000,
+};
+
+export interface ConnectorDeps {
+  readonly spawn: Spawn;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** How we introduce ourselves upstream. */
+  readonly clientInfo: Implementation;
+  /** Unguessable text, for the lock. */
+  readonly token: () => string;
+  limits(): { readonly maxResultBytes: number; readonly listTtlMs: number };
+  /** Absent: nothing that asks is declared upstream. */
+  readonly questions?: Questions;
+  readonly onChange?: (spec: ServerSpec, change: Change) => void;
+  readonly timings?: Partial<ConnectorTimings>;
+}
+
+/** Marks a verdict that rests on silence or an exit, in its evidence. */
+const WEAK = ' (weak)';
+
+export function createConnector(deps: ConnectorDeps): Connector {
+  const { clock, log } = deps;
+  const timings = { ...CONNECTOR_TIMINGS, ...deps.timings };
+  const closing = new AbortController();
+  const background = new Set<Promise<void>>();
+  const rechecking = new Set<string>();
+  const spares = createSpares(clock, timings.spareMs);
+
+  const starter = createStarter({
+    spawn: deps.spawn,
+    clock,
+    log,
+    clientInfo: deps.clientInfo,
+    limits: deps.limits,
+    questions: deps.questions,
+    changed: (spec, change) => deps.onChange?.(spec, change),
+    contradicted: (spec, words) => behind(verdicts.drop(spec, words)),
+  });
+
+  const verdicts = createVerdicts({
+    store: deps.store,
+    clock,
+    log,
+    token: deps.token,
+    find,
+    timings: {
+      ttlMs: timings.verdictTtlMs,
+      rereadMs: timings.rereadMs,
+      lockMs: (spec) => probeMs(spec) + 2 * spec.startTimeoutMs + 5_000,
+      pollMs: timings.pollMs,
+      backoffMs: timings.backoffMs,
+      maxBackoffMs: timings.maxBackoffMs,
+    },
+  });
+
+  function probeMs(spec: ServerSpec): number {
+    return Math.max(1, Math.min(timings.probeMs, Math.floor(spec.startTimeoutMs / 2)));
+  }
+
+  /** Work nobody waits for; `close` does. */
+  function behind(work: Promise<void>): void {
+    const done = work
+      .catch((error: unknown) => log.warn({ err: error }, 'era verdicts: background work failed'))
+      .finally(() => background.delete(done));
+    background.add(done);
+  }
+
+  async function find(spec: ServerSpec): Promise<{ profile: Profile; shared: Profile }> {
+    const first = await asked(spec, probeMs(spec));
+    if (first.profile !== null) return first;
+    const evidence = first.weak ? `${first.evidence}${WEAK}` : first.evidence;
+    try {
+      return await introduced(spec, evidence);
+    } catch (error) {
+      if (!(error instanceof Contradiction)) throw error;
+      if (!first.weak) throw new StartError(error.words, error.stderrTail);
+      // It was silent and yet refuses `initialize`: a modern server that starts slowly is given its whole time.
+      const second = await asked(spec, spec.startTimeoutMs);
+      if (second.profile !== null) return second;
+      throw new StartError(error.words, error.stderrTail);
+    }
+  }
+
+  /** Legacy is only believed once `initialize` was answered (GB-028); that process is the first caller's. */
+  async function introduced(spec: ServerSpec, evidence: string): Promise<{ profile: Profile; shared: Profile }> {
+    const connection = await starter.legacy(spec, {}, evidence, closing.signal);
+    spares.put(spec, connection);
+    log.info({ server: spec.name, tenant: spec.tenant, era: 'legacy', evidence }, 'era found');
+    return { profile: connection.profile, shared: connection.profile };
+  }
+
+  async function asked(
+    spec: ServerSpec,
+    deadlineMs: number,
+  ): Promise<{ profile: Profile; shared: Profile } | { profile: null; evidence: string; weak: boolean }> {
+    const { finding, connection, stderrTail } = await starter.probe(spec, deadlineMs, closing.signal);
+    switch (finding.kind) {
+      case 'failed':
+        throw new StartError(finding.exit.words, stderrTail);
+      case 'no-common':
+        throw new StartError(finding.words, stderrTail);
+      case 'legacy':
+        return { profile: null, evidence: finding.evidence, weak: finding.weak };
+      case 'modern': {
+        if (connection !== null) spares.put(spec, connection);
+        const { profile, scope } = finding;
+        log.info({ server: spec.name, tenant: spec.tenant, era: 'modern', evidence: profile.evidence }, 'era found');
+        return { profile, shared: scope === 'public' ? profile : shareable(profile) };
+      }
+    }
+  }
+
+  /** A server upgraded to both eras keeps answering `initialize`: only asking again finds out (protocol.md §5.8 #22). */
+  function recheck(spec: ServerSpec, profile: Profile): void {
+    const weak = profile.evidence.endsWith(WEAK);
+    const due = profile.foundAt + (weak ? timings.weakReprobeMs : timings.reprobeMs);
+    if (profile.era !== 'legacy' || clock.now() < due || rechecking.has(spec.digest)) return;
+    rechecking.add(spec.digest);
+    behind(
+      (async () => {
+        const deadlineMs = weak ? spec.startTimeoutMs : probeMs(spec);
+        const again = await asked(spec, deadlineMs);
+        if (again.profile !== null) return verdicts.put(spec, again.profile, again.shared);
+        const evidence = again.weak ? `${again.evidence}${WEAK}` : again.evidence;
+        const renewed = { ...profile, foundAt: clock.now(), evidence };
+        return verdicts.put(spec, renewed, renewed);
+      })().finally(() => rechecking.delete(spec.digest)),
+    );
+  }
+
+  async function start(
+    spec: ServerSpec,
+    profile: Profile,
+    capabilities: ClientCapabilities,
+    signal: AbortSignal,
+  ): Promise<Connection> {
+    const both = AbortSignal.any([signal, closing.signal]);
+    if (profile.era === 'modern') {
+      return spares.take(spec, '') ?? (await starter.modern(spec, both));
+    }
+    const spare = spares.take(spec, fingerprintOf(capabilities));
+    return spare ?? (await starter.legacy(spec, capabilities, profile.evidence, both));
+  }
+
+  /** The operator's word stands: a contradiction is a failure to start. */
+  async function asConfigured(
+    spec: ServerSpec,
+    capabilities: ClientCapabilities,
+    signal: AbortSignal,
+  ): Promise<Connection> {
+    try {
+      return await start(spec, configured(spec), capabilities, signal);
+    } catch (error) {
+      if (!(error instanceof Contradiction)) throw error;
+      throw new StartError(`${error.words} (its era is configured as ${spec.era})`, error.stderrTail);
+    }
+  }
+
+  async function byVerdict(
+    spec: ServerSpec,
+    capabilities: ClientCapabilities,
+    signal: AbortSignal,
+  ): Promise<Connection> {
+    const profile = await orAborted(verdicts.get(spec), signal);
+    try {
+      const connection = await start(spec, profile, capabilities, signal);
+      recheck(spec, profile);
+      return connection;
+    } catch (error) {
+      if (!(error instanceof Contradiction)) throw error;
+      await verdicts.drop(spec, error.words);
+      return again(spec, capabilities, signal);
+    }
+  }
+
+  async function again(spec: ServerSpec, capabilities: ClientCapabilities, signal: AbortSignal): Promise<Connection> {
+    try {
+      return await start(spec, await orAborted(verdicts.get(spec), signal), capabilities, signal);
+    } catch (error) {
+      if (!(error instanceof Contradiction)) throw error;
+      throw new StartError(error.words, error.stderrTail);
+    }
+  }
+
+  return {
+    connect(spec, capabilities, signal) {
+      const declared = deps.questions === undefined ? withoutAsking(capabilities) : capabilities;
+      return spec.era === 'auto' ? byVerdict(spec, declared, signal) : asConfigured(spec, declared, signal);
+    },
+    profile(spec, signal) {
+      return spec.era === 'auto' ? orAborted(verdicts.get(spec), signal) : Promise.resolve(configured(spec));
+    },
+    async close() {
+      closing.abort(new StartError('the pool manager ends', ''));
+      await Promise.all(background);
+      await spares.close();
+      await starter.close();
+    },
+  };
+}
+
+function configured(spec: ServerSpec): Profile {
+  const revision = spec.era === 'modern' ? MODERN : LEGACY_LATEST;
+  const era = spec.era === 'modern' ? 'modern' : 'legacy';
+  return { era, revision, supported: [revision], capabilities: {}, foundAt: 0, evidence: 'configured' };
+}
+
+/** The era may be shared; what the server calls private may not (protocol.md §4.2 "Share"). */
+function shareable(profile: Profile): Profile {
+  const { era, revision, supported, foundAt, evidence } = profile;
+  return { era, revision, supported, capabilities: {}, foundAt, evidence };
+}
+
+/** The caller stops waiting; the work goes on for others. */
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  if (signal.aborted) {
+    work.catch(() => {});
+    return Promise.reject(signal.reason as Error);
+  }
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', leave, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
+}

@@ -1,0 +1,154 @@
+// From a spec to a connection: spawn, then speak the era it is thought to have. A process that does not answer as it
+// should is ended here; nobody gets to see it.
+
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { ClientCapabilities, Implementation } from '@lockkeeper/protocol/mcp/capabilities';
+import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
+import type { Profile } from '@lockkeeper/protocol/mcp/profile';
+import type { Clock } from '@lockkeeper/state/clock';
+import type { Spawn } from '../child/contract.ts';
+import { RaisedConnection } from './connection.ts';
+import { type Change, type Connection, type Log, type Questions, StartError } from './contract.ts';
+import { introduce } from './legacy/handshake.ts';
+import { createAsked } from './legacy/requests.ts';
+import { LegacySpeaker } from './legacy/speaker.ts';
+import { discover, type Finding } from './modern/discover.ts';
+import { ModernSpeaker } from './modern/speaker.ts';
+import { Wire } from './wire/wire.ts';
+
+export interface StarterDeps {
+  readonly spawn: Spawn;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly clientInfo: Implementation;
+  limits(): { readonly maxResultBytes: number; readonly listTtlMs: number };
+  readonly questions?: Questions | undefined;
+  changed(spec: ServerSpec, change: Change): void;
+  /** A running connection behaves as if its era were another. */
+  contradicted(spec: ServerSpec, words: string): void;
+}
+
+/** The answer was not of the era it was asked in: the verdict may be stale. */
+export class Contradiction extends Error {
+  readonly words: string;
+  readonly stderrTail: string;
+  constructor(words: string, stderrTail: string) {
+    super(words);
+    this.words = words;
+    this.stderrTail = stderrTail;
+  }
+}
+
+export interface Starter {
+  /** Throws Contradiction when `initialize` was answered, but not by a legacy server. */
+  legacy(
+    spec: ServerSpec,
+    capabilities: ClientCapabilities,
+    evidence: string,
+    signal: AbortSignal,
+  ): Promise<Connection>;
+  /** Throws Contradiction when the process gave another answer than a modern one's. */
+  modern(spec: ServerSpec, signal: AbortSignal): Promise<Connection>;
+  /** Asks a process of its own what it is. A modern one comes back as a connection. */
+  probe(
+    spec: ServerSpec,
+    deadlineMs: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly finding: Finding; readonly connection: Connection | null; readonly stderrTail: string }>;
+  /** Waits for the processes that were ended here. */
+  close(): Promise<void>;
+}
+
+export function createStarter(deps: StarterDeps): Starter {
+  const endings = new Set<Promise<void>>();
+
+  function end(wire: Wire, why: string): void {
+    const ending = wire.stop(why).finally(() => endings.delete(ending));
+    endings.add(ending);
+  }
+
+  /** Runs `work` on a fresh process, which ends when the signal does. */
+  async function onProcess<T>(spec: ServerSpec, signal: AbortSignal, work: (wire: Wire) => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
+    const wire = new Wire(spec, deps.spawn, deps.log);
+    const leave = () => end(wire, 'nobody waits for it any more');
+    signal.addEventListener('abort', leave, { once: true });
+    try {
+      const value = await work(wire);
+      signal.throwIfAborted();
+      return value;
+    } catch (error) {
+      if (!signal.aborted) end(wire, 'it could not be started');
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  function legacyConnection(spec: ServerSpec, wire: Wire, profile: Profile, declared: ClientCapabilities): Connection {
+    let connection: Connection | null = null;
+    const asked = createAsked({ wire, declared, questions: deps.questions, connection: () => connection });
+    const { listTtlMs } = deps.limits();
+    const speaker = new LegacySpeaker({ wire, spec, profile, fingerprint: fingerprintOf(declared), listTtlMs, asked });
+    connection = raised(spec, wire, speaker);
+    return connection;
+  }
+
+  function modernConnection(spec: ServerSpec, wire: Wire, profile: Profile): Connection {
+    const { clientInfo, clock } = deps;
+    const contradicted = (words: string) => deps.contradicted(spec, words);
+    const asks = deps.questions !== undefined;
+    return raised(spec, wire, new ModernSpeaker({ wire, spec, profile, clientInfo, asks, clock, contradicted }));
+  }
+
+  function raised(spec: ServerSpec, wire: Wire, speaker: LegacySpeaker | ModernSpeaker): Connection {
+    const { log } = deps;
+    const maxResultBytes = () => deps.limits().maxResultBytes;
+    return new RaisedConnection({ wire, speaker, log, maxResultBytes, changed: (c) => deps.changed(spec, c) });
+  }
+
+  return {
+    legacy: (spec, capabilities, evidence, signal) =>
+      onProcess(spec, signal, async (wire) => {
+        const { clock, clientInfo } = deps;
+        // While it introduces itself it may ask already; nothing is running, so everything but ping is refused.
+        const asked = createAsked({ wire, declared: {}, questions: undefined, connection: () => null });
+        const room = { open: 0, only: () => null };
+        wire.listener = {
+          notification: () => {},
+          request: (line, id, method, params) => asked.request(line, id, method, params, room),
+        };
+        const deadlineMs = spec.startTimeoutMs;
+        const said = await introduce(wire, { capabilities, clientInfo, deadlineMs, evidence, clock });
+        if (said.kind === 'refused') throw new Contradiction(said.words, wire.stderrTail());
+        if (said.kind === 'failed') throw new StartError(said.words, wire.stderrTail());
+        return legacyConnection(spec, wire, said.profile, capabilities);
+      }),
+
+    modern: (spec, signal) =>
+      onProcess(spec, signal, async (wire) => {
+        const { clock, clientInfo } = deps;
+        const finding = await discover(wire, { clientInfo, deadlineMs: spec.startTimeoutMs, clock });
+        if (finding.kind === 'modern') return modernConnection(spec, wire, finding.profile);
+        if (finding.kind === 'legacy')
+          throw new Contradiction(`it is not modern: ${finding.evidence}`, wire.stderrTail());
+        throw new StartError(finding.kind === 'failed' ? finding.exit.words : finding.words, wire.stderrTail());
+      }),
+
+    probe: (spec, deadlineMs, signal) =>
+      onProcess(spec, signal, async (wire) => {
+        const { clock, clientInfo } = deps;
+        const finding = await discover(wire, { clientInfo, deadlineMs, clock });
+        const stderrTail = wire.stderrTail();
+        if (finding.kind === 'modern') {
+          return { finding, connection: modernConnection(spec, wire, finding.profile), stderrTail };
+        }
+        end(wire, 'it was a probe');
+        return { finding, connection: null, stderrTail };
+      }),
+
+    async close() {
+      await Promise.all(endings);
+    },
+  };
+}

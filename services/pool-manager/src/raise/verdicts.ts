@@ -1,0 +1,193 @@
+// Which era a server has, remembered: in this process, and for days in the store under the config's digest (protocol.md
+// §4.2 "Cache"). Found once, by one node at a time; a failure is never remembered there (GB-028), only backed off from
+// in this process (GB-027). A store that cannot be reached costs a probe, nothing else (design §6).
+
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import { serverId } from '@lockkeeper/protocol/config/settings';
+import type { Profile } from '@lockkeeper/protocol/mcp/profile';
+import type { Clock } from '@lockkeeper/state/clock';
+import { keyOf, type Store } from '@lockkeeper/state/store';
+import { type Log, StartError } from './contract.ts';
+
+export interface VerdictTimings {
+  readonly ttlMs: number;
+  /** After so long in this process, the store is looked at again, behind the caller's back. */
+  readonly rereadMs: number;
+  /** Longest a node may take to find one. */
+  readonly lockMs: (spec: ServerSpec) => number;
+  readonly pollMs: number;
+  readonly backoffMs: number;
+  readonly maxBackoffMs: number;
+}
+
+export interface VerdictDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly timings: VerdictTimings;
+  readonly token: () => string;
+  /** Throws StartError. `shared` is what other nodes may read. */
+  find(spec: ServerSpec): Promise<{ readonly profile: Profile; readonly shared: Profile }>;
+}
+
+export interface Verdicts {
+  /** Throws StartError. */
+  get(spec: ServerSpec): Promise<Profile>;
+  put(spec: ServerSpec, profile: Profile, shared: Profile): Promise<void>;
+  drop(spec: ServerSpec, why: string): Promise<void>;
+}
+
+interface Known {
+  readonly profile: Profile;
+  rereadAt: number;
+}
+
+interface Failed {
+  readonly error: StartError;
+  readonly until: number;
+  readonly times: number;
+}
+
+export function createVerdicts(deps: VerdictDeps): Verdicts {
+  const { store, clock, log, timings } = deps;
+  const known = new Map<string, Known>();
+  const failed = new Map<string, Failed>();
+  const flights = new Map<string, Promise<Profile>>();
+
+  function get(spec: ServerSpec): Promise<Profile> {
+    const id = idOf(spec);
+    const entry = known.get(id);
+    if (entry !== undefined) {
+      if (clock.now() >= entry.rereadAt) void reread(spec, id, entry);
+      return Promise.resolve(entry.profile);
+    }
+    const flight = flights.get(id);
+    if (flight !== undefined) return flight;
+    const failure = failed.get(id);
+    if (failure !== undefined && clock.now() < failure.until) return Promise.reject(failure.error);
+    const started = fly(spec, id).finally(() => flights.delete(id));
+    flights.set(id, started);
+    return started;
+  }
+
+  async function fly(spec: ServerSpec, id: string): Promise<Profile> {
+    try {
+      const profile = await shared(spec);
+      failed.delete(id);
+      remember(id, profile);
+      return profile;
+    } catch (error) {
+      if (error instanceof StartError) backOff(id, error);
+      throw error;
+    }
+  }
+
+  /** Reads the answer, or takes the lock and finds it, or waits for whoever has the lock. */
+  async function shared(spec: ServerSpec): Promise<Profile> {
+    const lock = keyOf(spec.tenant, 'era-lock', spec.digest);
+    const lockMs = timings.lockMs(spec);
+    const giveUp = clock.now() + lockMs;
+    const token = deps.token();
+    for (;;) {
+      const stored = await read(spec);
+      if (stored !== null) return stored;
+      const mine = await safely(() => store.setIfAbsent(lock, token, lockMs), true);
+      if (mine || clock.now() >= giveUp) return found(spec, lock, token);
+      await pause(clock, timings.pollMs);
+    }
+  }
+
+  async function found(spec: ServerSpec, lock: string, token: string): Promise<Profile> {
+    try {
+      // The holder before us may have answered between our look and our lock.
+      const stored = await read(spec);
+      if (stored !== null) return stored;
+      const { profile, shared } = await deps.find(spec);
+      await write(spec, shared);
+      return profile;
+    } finally {
+      await safely(() => store.compareAndDelete(lock, token), false);
+    }
+  }
+
+  async function read(spec: ServerSpec): Promise<Profile | null> {
+    return profileIn(await safely(() => store.get(eraKey(spec)), null));
+  }
+
+  async function write(spec: ServerSpec, profile: Profile): Promise<void> {
+    await safely(() => store.set(eraKey(spec), JSON.stringify(profile), timings.ttlMs), undefined);
+  }
+
+  async function reread(spec: ServerSpec, id: string, entry: Known): Promise<void> {
+    entry.rereadAt = clock.now() + timings.rereadMs;
+    const text = await safely(() => store.get(eraKey(spec)), 'unreachable');
+    if (text === 'unreachable' || known.get(id) !== entry) return;
+    const profile = profileIn(text);
+    if (profile === null) known.delete(id);
+    else if (profile.foundAt > entry.profile.foundAt) remember(id, profile);
+  }
+
+  function remember(id: string, profile: Profile): void {
+    known.set(id, { profile, rereadAt: clock.now() + timings.rereadMs });
+    // As many as there are servers; digests of the past go first.
+    if (known.size > MAX_KNOWN) for (const oldest of known.keys()) return void known.delete(oldest);
+  }
+
+  function backOff(id: string, error: StartError): void {
+    const times = (failed.get(id)?.times ?? 0) + 1;
+    const delay = Math.min(timings.backoffMs * 2 ** Math.min(times - 1, 16), timings.maxBackoffMs);
+    failed.set(id, { error, until: clock.now() + delay, times });
+    if (failed.size > MAX_KNOWN) for (const oldest of failed.keys()) return void failed.delete(oldest);
+  }
+
+  async function safely<T>(op: () => Promise<T>, otherwise: T): Promise<T> {
+    try {
+      return await op();
+    } catch (error) {
+      log.warn({ err: error }, 'era verdicts: the store cannot be reached');
+      return otherwise;
+    }
+  }
+
+  return {
+    get,
+    async put(spec, profile, shared) {
+      remember(idOf(spec), profile);
+      await write(spec, shared);
+    },
+    async drop(spec, why) {
+      log.info({ server: spec.name, tenant: spec.tenant, why }, 'era verdict dropped');
+      known.delete(idOf(spec));
+      await safely(() => store.delete(eraKey(spec)), false);
+    },
+  };
+}
+
+const MAX_KNOWN = 10_000;
+
+function eraKey(spec: ServerSpec): string {
+  return keyOf(spec.tenant, 'era', spec.digest);
+}
+
+/** Tenant and name too: two servers may be spelled alike and still be strangers. */
+export function idOf(spec: ServerSpec): string {
+  return `${serverId(spec.tenant, spec.name)} ${spec.digest}`;
+}
+
+/** A record that does not read as one counts as none. */
+function profileIn(text: string | null): Profile | null {
+  if (text === null) return null;
+  try {
+    const value = JSON.parse(text) as Partial<Profile> | null;
+    const era = value?.era;
+    const whole =
+      typeof value?.revision === 'string' && typeof value.foundAt === 'number' && Array.isArray(value.supported);
+    return whole && (era === 'legacy' || era === 'modern') ? (value as Profile) : null;
+  } catch {
+    return null;
+  }
+}
+
+function pause(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.setTimer(ms, resolve));
+}
