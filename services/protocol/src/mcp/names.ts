@@ -6,6 +6,8 @@ const MAX_NAME = 64;
 const MARK = 'lk.';
 /** What every model API takes in a tool name (GB-124). */
 const SAFE = /^[A-Za-z0-9_-]*$/;
+const UNSAFE = /[^A-Za-z0-9_-]/gu;
+const HASH_LENGTH = 8;
 
 /**
  * A function of its two arguments alone, so that no name changes when another server joins (GB-127). Names that are
@@ -15,8 +17,12 @@ export function aggregateName(server: string, name: string): string {
   const whole = `${server}__${name}`;
   const ambiguous = server.includes('__') || server.endsWith('_');
   if (whole.length <= MAX_NAME && !ambiguous && SAFE.test(whole)) return whole;
-  const hash = hash8(`${server}\n${name}`);
-  return `${whole.replace(/[^A-Za-z0-9_-]/gu, '_').slice(0, MAX_NAME - hash.length - 1)}_${hash}`;
+  return `${whole.replace(UNSAFE, '_').slice(0, MAX_NAME - HASH_LENGTH - 1)}_${hash8(`${server}\n${name}`)}`;
+}
+
+/** How every name that `aggregateName` makes for a server begins, cut or not: whose table to look into, no more. */
+export function aggregatePrefix(server: string): string {
+  return `${server}__`.replace(UNSAFE, '_').slice(0, MAX_NAME - HASH_LENGTH - 1);
 }
 
 /** Appends `#lk.<server>`, or `&lk.<server>` where the URI has a fragment already. */
@@ -36,7 +42,9 @@ export function splitUri(uri: string): { readonly uri: string; readonly server: 
 
 /** Eight base-36 characters of two FNV-1a runs: only to tell long names apart; the table resolves collisions. */
 function hash8(text: string): string {
-  return (fnv(text, 0x811c9dc5).toString(36) + fnv(text, 0x01000193).toString(36)).padStart(8, '0').slice(0, 8);
+  return (fnv(text, 0x811c9dc5).toString(36) + fnv(text, 0x01000193).toString(36))
+    .padStart(HASH_LENGTH, '0')
+    .slice(0, HASH_LENGTH);
 }
 
 function fnv(text: string, seed: number): number {

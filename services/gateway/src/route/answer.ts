@@ -1,0 +1,155 @@
+// The middle of the walk, the same for both eras: authorize → resolve → call. This is the only file that knows their
+// order. It never throws and never picks a status; a refusal is a value (errors.ts), and a fault of the link is put
+// into words once, at the end.
+
+import { findMember } from '@lockkeeper/protocol/json/scan';
+import type { ServerCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
+import { type MethodFacts, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
+import type { Refusal } from '../errors.ts';
+import type { Answer, AnswerFn, AnswerListener, Ask, Exchange } from '../exchange.ts';
+import type { Kind } from '../policy/decide.ts';
+import { callUpstream } from './call.ts';
+import { createCatalogue } from './catalogue/catalogue.ts';
+import type { ListKind } from './catalogue/items.ts';
+import { offers } from './catalogue/profile.ts';
+import type { RouteDeps, Step } from './contract.ts';
+import { answerDiscover, declared } from './discover.ts';
+import { createInFlight } from './in-flight.ts';
+import { answerList } from './lists.ts';
+import { checkParams } from './param-check.ts';
+import { refusalOf, refused } from './refuse.ts';
+import { resolve } from './resolve.ts';
+import { awaited, faulted, type Room, reach } from './room.ts';
+import { type Sight, sightOf } from './sight.ts';
+
+export type InitializeInfo =
+  | { readonly kind: 'info'; readonly capabilities: ServerCapabilities; readonly instructions?: string }
+  | { readonly kind: 'refusal'; readonly refusal: Refusal };
+
+export interface Route {
+  readonly answer: AnswerFn;
+  /** What a legacy `initialize` declares: the same truth as server/discover, to be cut to the client's revision. */
+  initializeInfo(exchange: Exchange): Promise<InitializeInfo>;
+}
+
+/** Methods of the registry that are not served yet: absent, as if they were unknown. */
+const LATER: ReadonlySet<string> = new Set(['subscriptions/listen']);
+
+const LIST_KINDS: ReadonlyMap<string, ListKind> = new Map([
+  ['tools/list', 'tools'],
+  ['prompts/list', 'prompts'],
+  ['resources/list', 'resources'],
+  ['resources/templates/list', 'templates'],
+]);
+
+const STALE_WAIT_MS = 250;
+
+export function createRoute(deps: RouteDeps): Route {
+  const delivers = deps.delivers ?? { listChanged: false, subscribe: false };
+  const room: Room = { deps, delivers, catalogue: createCatalogue(deps) };
+  const inFlight = createInFlight();
+
+  async function answer(exchange: Exchange, ask: Ask, listener: AnswerListener): Promise<Answer> {
+    const leave = inFlight.enter(exchange);
+    if (leave === null) return refused('too-many', { retryAfterMs: 1000 });
+    try {
+      const step = await walk(room, sightOf(exchange, false, deps.observer), ask, listener);
+      if (step.kind !== 'fault') return step;
+      if (step.fault.reason !== 'stale-config') return worded(step, exchange, ask);
+      const renewed = await renew(deps, exchange);
+      if (renewed === null) return refused('unavailable', { retryAfterMs: 1000 });
+      return worded(await walk(room, sightOf(renewed, true, deps.observer), ask, listener), renewed, ask);
+    } catch (error) {
+      deps.log.warn({ err: error, xid: exchange.xid, method: ask.method }, 'answer failed');
+      return refused('internal');
+    } finally {
+      leave();
+    }
+  }
+
+  async function initializeInfo(exchange: Exchange): Promise<InitializeInfo> {
+    try {
+      const found = await declared(room, sightOf(exchange, true, deps.observer));
+      if ('kind' in found) {
+        return { kind: 'refusal', refusal: refusalOf(found.fault, found.spec, null, exchange, NO_ASK) };
+      }
+      const { capabilities, instructions } = found;
+      return { kind: 'info', capabilities, ...(instructions === undefined ? {} : { instructions }) };
+    } catch (error) {
+      deps.log.warn({ err: error, xid: exchange.xid, method: 'initialize' }, 'answer failed');
+      return { kind: 'refusal', refusal: { reason: 'internal' } };
+    }
+  }
+
+  return { answer, initializeInfo };
+}
+
+async function walk(room: Room, sight: Sight, ask: Ask, listener: AnswerListener): Promise<Step> {
+  const facts = MODERN_METHODS.get(ask.method);
+  if (facts === undefined || LATER.has(ask.method)) return refused('unknown-method');
+  if (ask.method === 'server/discover') return answerDiscover(room, sight, listener);
+  const denied = authorize(sight, facts);
+  if (denied !== null) return denied;
+  const list = LIST_KINDS.get(ask.method);
+  if (list !== undefined) return answerList(room, sight, ask, list, listener);
+  return named(room, sight, facts, ask, listener);
+}
+
+const KINDS: Readonly<Record<string, readonly Kind[]>> = {
+  tools: ['tool'],
+  prompts: ['prompt'],
+  resources: ['resource'],
+  completions: ['prompt', 'resource'],
+};
+
+/**
+ * Names only. A capability of which the policy shows nothing is one that is not there; who sees nothing at all gets
+ * an endpoint with an empty tool list (see discover.ts).
+ */
+function authorize(sight: Sight, facts: MethodFacts): Answer | null {
+  const kinds = facts.capability === undefined ? undefined : KINDS[facts.capability];
+  if (kinds === undefined) return refused('unknown-method');
+  if (sight.servers.length === 0) return kinds.includes('tool') ? null : refused('unknown-method');
+  const shown = sight.servers.some((spec) => kinds.some((kind) => sight.shows(spec.name, kind)));
+  return shown ? null : refused('unknown-method');
+}
+
+/** A request about one named thing of one server. */
+async function named(room: Room, sight: Sight, facts: MethodFacts, ask: Ask, listener: AnswerListener): Promise<Step> {
+  const { exchange } = sight;
+  const target = await resolve(room, sight, ask);
+  if (target.kind !== 'target') return target;
+  const up = reach(room, exchange, target.spec);
+  const known = room.catalogue.knownProfile(exchange, up);
+  const profile = known instanceof Promise ? await awaited(exchange, known) : known;
+  if (profile.kind === 'fault') return faulted(profile.fault, target.spec, null);
+  const { value } = profile.entry;
+  if (facts.capability !== undefined && !offers(value, facts.capability)) return refused('unknown-method');
+  if (ask.method === 'tools/call') {
+    const bad = await checkParams(room, exchange, up, value, ask, target.name);
+    if (bad !== null) return bad;
+  }
+  // No state has been given out, so any that comes is forged (protocol.md §2.8 #12).
+  if (facts.mrtr && findMember(ask.params, 'requestState') !== undefined) return refused('bad-state');
+  return callUpstream(room, exchange, up, value, facts, target, ask, listener);
+}
+
+function worded(step: Step, exchange: Exchange, ask: Ask): Answer {
+  if (step.kind !== 'fault') return step;
+  return { kind: 'refusal', refusal: refusalOf(step.fault, step.spec, step.era, exchange, ask) };
+}
+
+/**
+ * The node knows another configuration than we had. Ours may be the old one: once more with what is current now, and
+ * if that is the same, after a moment in which the node may catch up. Null: the route is no more.
+ */
+async function renew(deps: RouteDeps, exchange: Exchange): Promise<Exchange | null> {
+  if (deps.config.current().version === exchange.snapshot.version) {
+    await new Promise<void>((resume) => deps.clock.setTimer(STALE_WAIT_MS, resume));
+  }
+  const snapshot = deps.config.current();
+  const route = snapshot.routes.find((r) => r.path === exchange.route.path && r.tenant === exchange.route.tenant);
+  return route === undefined ? null : { ...exchange, snapshot, route };
+}
+
+const NO_ASK: Ask = { method: 'initialize', bytes: new Uint8Array(0), params: [], progress: false };

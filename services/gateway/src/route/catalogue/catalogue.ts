@@ -1,0 +1,159 @@
+// Lists and profiles of servers, per authorization context (protocol.md §2.10): loaded through the link, whole, by one
+// flight, and kept. How old a list may be depends on what it is for, and each purpose has its function here.
+
+import type { Limits } from '@lockkeeper/protocol/config/settings';
+import type { Exchange } from '../../exchange.ts';
+import type { Link } from '../../link/contract.ts';
+import type { CallFault, RouteDeps, Upstream } from '../contract.ts';
+import { linkRequest } from '../upstream.ts';
+import { LISTS, type List, type ListKind, parseList } from './items.ts';
+import { createKept, type Entry, type Good, type KeptKey, type Outcome, type Source } from './kept.ts';
+import { parseProfile, type ServerProfile } from './profile.ts';
+
+export interface Catalogue {
+  /** What the server declares, for showing it: good for `limits.listTtlMs`. */
+  profile(exchange: Exchange, up: Upstream): Promise<Outcome<ServerProfile>>;
+  /** For judging a call: the known one, however old; an old one is renewed behind its back, so no warm call waits. */
+  knownProfile(exchange: Exchange, up: Upstream): Outcome<ServerProfile> | Promise<Outcome<ServerProfile>>;
+  /** For a list shown to a client: within its ttl. */
+  list(exchange: Exchange, up: Upstream, profile: ServerProfile, kind: ListKind): Promise<Outcome<List>>;
+  /** For the next page: the very version the cursor names if it is still around, else as `list`. */
+  page(
+    exchange: Exchange,
+    up: Upstream,
+    profile: ServerProfile,
+    kind: ListKind,
+    version: string,
+  ): Promise<Outcome<List>>;
+  /** For resolving names: of any age, since a name means the same for ever. */
+  table(exchange: Exchange, up: Upstream, profile: ServerProfile, kind: ListKind): Promise<Outcome<List>>;
+  /** For checking Mcp-Param-*: its ttl or a few seconds. */
+  near(exchange: Exchange, up: Upstream, profile: ServerProfile): Promise<Outcome<List>>;
+  /** When something did not fit: loaded just now. */
+  anew(exchange: Exchange, up: Upstream, profile: ServerProfile, kind: ListKind): Promise<Outcome<List>>;
+  /** The last good one in this process, of any age. */
+  last(up: Upstream, kind: ListKind): Entry<List> | undefined;
+  /** How much longer a client may keep it. */
+  timeLeft(entry: Entry<{ readonly ttlMs: number }>, limits: Limits): number;
+}
+
+const NEAR_MS = 5000;
+const JUST_NOW_MS = 2000;
+const LIST_BYTES = 128 * 1024 * 1024;
+const PROFILE_BYTES = 16 * 1024 * 1024;
+const NO_BYTES = new Uint8Array(0);
+
+export function createCatalogue(deps: RouteDeps): Catalogue {
+  const { store, clock, observer, log } = deps;
+  const loaded = (kind: string, source: 'store' | 'link' | 'fault') => observer?.catalogue?.(kind, source);
+  const lists = createKept<List>({ store, clock, maxBytes: LIST_BYTES, loaded });
+  const profiles = createKept<ServerProfile>({ store, clock, maxBytes: PROFILE_BYTES, loaded });
+
+  function load(exchange: Exchange, up: Upstream, profile: ServerProfile, kind: ListKind, good: Good<List>) {
+    // A legacy server's annotations are stripped by the node (protocol.md §5.2); a modern one's are compiled.
+    const annotated = profile.era === 'modern';
+    const withheld = (name: string, why: string) =>
+      log.warn(
+        { server: up.spec.name, tenant: up.spec.tenant, list: kind, name: name.slice(0, 128), why },
+        'list item withheld',
+      );
+    return lists.load(keyOf(up, kind), good, source(deps, exchange, up, LISTS[kind].method), (raw) =>
+      parseList(kind, raw.members, raw.meta, annotated, withheld),
+    );
+  }
+
+  const goodProfile = (exchange: Exchange): Good<ServerProfile> => {
+    const good = Math.max(exchange.snapshot.limits.listTtlMs, NEAR_MS);
+    return (entry, now) => now - entry.loadedAt < good;
+  };
+
+  function loadProfile(exchange: Exchange, up: Upstream): Promise<Outcome<ServerProfile>> {
+    const asked = source(deps, exchange, up, 'server/discover');
+    return profiles.load(keyOf(up, 'profile'), goodProfile(exchange), asked, (raw) =>
+      parseProfile(raw.members, raw.meta),
+    );
+  }
+
+  const within =
+    (ms: number): Good<List> =>
+    (entry, now) =>
+      now - entry.loadedAt < ms;
+  const fresh = (exchange: Exchange): Good<List> => {
+    const { listTtlMs } = exchange.snapshot.limits;
+    return (entry, now) => now - entry.loadedAt < Math.min(entry.value.ttlMs, listTtlMs);
+  };
+
+  return {
+    profile: loadProfile,
+    knownProfile(exchange, up) {
+      const entry = profiles.peek(keyOf(up, 'profile'));
+      if (entry === undefined) return loadProfile(exchange, up);
+      if (!goodProfile(exchange)(entry, clock.now())) void loadProfile(exchange, up);
+      return { kind: 'kept', entry };
+    },
+    list: (exchange, up, profile, kind) => load(exchange, up, profile, kind, fresh(exchange)),
+    page(exchange, up, profile, kind, version) {
+      const ok = fresh(exchange);
+      return load(exchange, up, profile, kind, (entry, now) => entry.value.version === version || ok(entry, now));
+    },
+    table: (exchange, up, profile, kind) => load(exchange, up, profile, kind, () => true),
+    near(exchange, up, profile) {
+      const ok = fresh(exchange);
+      const near = within(NEAR_MS);
+      return load(exchange, up, profile, 'tools', (entry, now) => near(entry, now) || ok(entry, now));
+    },
+    anew(exchange, up, profile, kind) {
+      const since = clock.now() - JUST_NOW_MS;
+      return load(exchange, up, profile, kind, (entry) => entry.loadedAt >= since);
+    },
+    last: (up, kind) => lists.peek(keyOf(up, kind)),
+    timeLeft: (entry, limits) =>
+      Math.max(0, Math.min(entry.value.ttlMs, limits.listTtlMs) - Math.max(0, clock.now() - entry.loadedAt)),
+  };
+}
+
+function keyOf(up: Upstream, kind: string): KeptKey {
+  return { tenant: up.spec.tenant, kind, context: up.context };
+}
+
+/** One request of the gateway's own. It belongs to all who wait for it, so no single caller's leaving ends it. */
+function source(
+  deps: Pick<RouteDeps, 'link' | 'clock' | 'newXid'>,
+  exchange: Exchange,
+  up: Upstream,
+  method: string,
+): Source {
+  return async () => {
+    const { spec } = up;
+    const end = new AbortController();
+    const most = spec.startTimeoutMs + spec.callTimeoutMs + exchange.snapshot.limits.queueMs;
+    const timer = deps.clock.setTimer(most, () => end.abort());
+    try {
+      return await ask(deps.link, exchange, up, deps.newXid(), method, end.signal);
+    } finally {
+      timer.clear();
+    }
+  };
+}
+
+async function ask(link: Link, exchange: Exchange, up: Upstream, xid: string, method: string, signal: AbortSignal) {
+  const request = linkRequest(exchange, up, xid, { method, body: NO_BYTES, safe: true });
+  const answer = await link.call(request, SILENT, signal);
+  if (answer.kind === 'fault') {
+    const fault: CallFault =
+      answer.fault.reason === 'cancelled' ? { ...answer.fault, reason: 'timeout' } : answer.fault;
+    return { kind: 'fault', fault } as const;
+  }
+  if (answer.head.resultType !== 'complete')
+    return { kind: 'fault', fault: notComplete(answer.head.resultType) } as const;
+  const { meta } = answer.head;
+  return { kind: 'raw', raw: meta === undefined ? { members: answer.body } : { members: answer.body, meta } } as const;
+}
+
+/** Lists are never answered by a question or a task (protocol.md §2.8 #1). */
+export function notComplete(resultType: string): CallFault {
+  const message = `a result of type "${resultType.slice(0, 40)}" is not possible here`;
+  return { reason: 'protocol', code: -32603, message, mayHaveRun: true };
+}
+
+const SILENT = { event: () => {} };

@@ -1,0 +1,34 @@
+// What every part of the answer works with, made once, and the few steps that all of them take.
+
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { Era } from '@lockkeeper/protocol/mcp/revision';
+import type { Exchange } from '../exchange.ts';
+import type { Catalogue } from './catalogue/catalogue.ts';
+import type { Outcome } from './catalogue/kept.ts';
+import type { CallFault, Delivers, RouteDeps, Step, Upstream } from './contract.ts';
+import { upstreamOf } from './upstream.ts';
+import { unlessAborted } from './wait.ts';
+
+export interface Room {
+  readonly deps: RouteDeps;
+  readonly catalogue: Catalogue;
+  readonly delivers: Delivers;
+}
+
+export function reach(room: Room, exchange: Exchange, spec: ServerSpec): Upstream {
+  return upstreamOf(exchange, spec, room.deps.questions ?? false);
+}
+
+export function faulted(fault: CallFault, spec: ServerSpec, era: Era | null): Step {
+  return { kind: 'fault', fault, spec, era };
+}
+
+const LEFT: Outcome<never> = {
+  kind: 'fault',
+  fault: { reason: 'cancelled', code: -32603, message: '', mayHaveRun: false },
+};
+
+/** A load belongs to all who wait for it; this caller waits no longer than it wants the answer. */
+export function awaited<T>(exchange: Exchange, work: Promise<Outcome<T>>): Promise<Outcome<T>> {
+  return unlessAborted(exchange.signal, work, LEFT);
+}

@@ -1,0 +1,74 @@
+// From an exchange and a server spec to what the link needs: owner key, capabilities cut by `ask`, envelope. Pure.
+
+import { mayAsk, type ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { Principal } from '@lockkeeper/protocol/link/frames';
+import { ownerKey } from '@lockkeeper/protocol/link/keys';
+import { type AskSettings, fingerprintOf, projectCapabilities } from '@lockkeeper/protocol/mcp/fingerprint';
+import { MODERN } from '@lockkeeper/protocol/mcp/revision';
+import type { Ask, Exchange } from '../exchange.ts';
+import type { LinkRequest } from '../link/contract.ts';
+import type { Upstream } from './contract.ts';
+
+const NEVER: AskSettings = { roots: 'never', sampling: 'never', elicitation: 'never' };
+
+/** The node cuts down further, to the revision that is spoken upstream; here only what the caller and `ask` allow. */
+export function upstreamOf(exchange: Exchange, spec: ServerSpec, questions: boolean): Upstream {
+  const { principal } = exchange.caller;
+  const ask = questions ? spec.ask : NEVER;
+  const capabilities = projectCapabilities(exchange.capabilities, ask, spec.isolation, MODERN);
+  const owner = ownerKey({
+    server: spec.name,
+    digest: spec.digest,
+    isolation: spec.isolation,
+    principal,
+    session: exchange.session,
+    mayAsk: mayAsk(spec),
+  });
+  return { spec, owner, capabilities, context: contextOf(owner, spec, principal, fingerprintOf(capabilities)) };
+}
+
+/** `shared` servers see no caller, so their lists are everybody's; else the person's and the client's. */
+function contextOf(owner: string, spec: ServerSpec, principal: Principal, fingerprint: string): string {
+  if (spec.isolation === 'shared') return owner;
+  return `${owner}\n${principal.client ?? ''}\n${fingerprint}`;
+}
+
+/** What a request carries besides its envelope. */
+export interface Errand {
+  readonly method: string;
+  readonly body: Uint8Array;
+  readonly safe: boolean;
+  readonly name?: string;
+  /** The caller's own request; absent when the gateway asks for itself. */
+  readonly ask?: Ask;
+  readonly inputResponses?: Readonly<Record<string, unknown>>;
+}
+
+export function linkRequest(exchange: Exchange, up: Upstream, xid: string, errand: Errand): LinkRequest {
+  const { ask } = errand;
+  const { traceparent, tracestate, baggage } = exchange.trace;
+  const traced = traceparent !== undefined || tracestate !== undefined || baggage !== undefined;
+  // A shared process declares no logging downstream, so no level is set on it (design §5).
+  const logLevel = ask === undefined || up.spec.isolation === 'shared' ? undefined : exchange.logLevel;
+  return {
+    owner: up.owner,
+    xid,
+    method: errand.method,
+    server: up.spec.name,
+    digest: up.spec.digest,
+    principal: exchange.caller.principal,
+    session: exchange.session,
+    capabilities: up.capabilities,
+    downstreamEra: exchange.era,
+    progress: ask?.progress ?? false,
+    deadlineMs: up.spec.callTimeoutMs,
+    onVanish: ask === undefined ? 'cancel' : exchange.onVanish,
+    body: errand.body,
+    safe: errand.safe,
+    ...(logLevel === undefined ? {} : { logLevel }),
+    ...(traced ? { trace: exchange.trace } : {}),
+    ...(ask?.meta === undefined ? {} : { meta: ask.meta }),
+    ...(errand.name === undefined ? {} : { name: errand.name }),
+    ...(errand.inputResponses === undefined ? {} : { inputResponses: errand.inputResponses }),
+  };
+}
