@@ -14,14 +14,14 @@ import type { LegacyDeps } from './contract.ts';
 import { createForward } from './forward.ts';
 import { createGate } from './gate.ts';
 import { createHandle } from './handle.ts';
-import { createHttpSse } from './http-sse.ts';
 import { createInitialize } from './initialize.ts';
 import { createNotify } from './notify.ts';
-import { createOutbox } from './outbox.ts';
-import { createPost } from './post.ts';
 import { refuse } from './refusal.ts';
-import { createStandalone } from './standalone.ts';
 import { createSubscriptions } from './subscriptions.ts';
+import { createHttpSse } from './transport/http-sse.ts';
+import { createOutbox } from './transport/outbox.ts';
+import { createPost } from './transport/post.ts';
+import { createStandalone } from './transport/standalone.ts';
 
 export interface RunningLegacyLeg extends LegacyLeg {
   /** Begins to hear other replicas' hints and to keep sessions with something attached alive. */

@@ -1,7 +1,7 @@
 // Which form of reply this client takes (protocol.md §2.4, §3.2). SSE only for one that names it: a wildcard is a
 // client that reads JSON (GB-147). Null: neither form, 406.
 
-import type { Headers, HttpOut } from '../../http/contract.ts';
+import type { Headers, HttpOut } from '../../../http/contract.ts';
 
 export type Form = 'json' | 'either' | 'sse';
 

@@ -4,7 +4,7 @@
 // tries to resume one), and only the standalone stream of 2025-11-25 begins with a priming event.
 
 import { atLeast } from '@lockkeeper/protocol/mcp/revision';
-import type { SseStream } from '../../http/contract.ts';
+import type { SseStream } from '../../../http/contract.ts';
 
 /** Older clients choke on empty data (protocol.md §3.2 "Priming event"). */
 export function prime(stream: SseStream, revision: string, streamId: string): void {

@@ -1,6 +1,6 @@
 // Where the HTTP+SSE endpoints of a route are (design §7): `/<route>/mcp` has `/<route>/sse` and `/<route>/messages`.
 
-import type { Authenticated } from '../../exchange.ts';
+import type { Authenticated } from '../../../exchange.ts';
 
 export function sseBase(routePath: string): string {
   return routePath.endsWith('/mcp') ? routePath.slice(0, -'/mcp'.length) : routePath;

@@ -6,10 +6,10 @@
 // and 202 where they cannot take SSE; their waiters are gone by then.
 
 import type { Clock, Timer } from '@lockkeeper/state/clock';
-import type { HttpOut, SseStream } from '../../http/contract.ts';
-import type { Response } from './contract.ts';
+import type { HttpOut, SseStream } from '../../../http/contract.ts';
+import type { Response } from '../contract.ts';
+import { arrayText } from '../text.ts';
 import type { Form } from './form.ts';
-import { arrayText } from './text.ts';
 
 export interface Reply {
   event(notification: Uint8Array): void;

@@ -1,8 +1,8 @@
 // What a 2025-03-26 batch may hold (protocol.md §3.6). Size and emptiness were judged when it was read.
 
 import { idKey } from '@lockkeeper/protocol/jsonrpc/message';
-import type { Refusal } from '../../errors.ts';
-import type { Located } from '../../http/contract.ts';
+import type { Refusal } from '../../../errors.ts';
+import type { Located } from '../../../http/contract.ts';
 
 export function checkBatch(messages: readonly Located[], revision: string): Refusal | null {
   if (revision !== '2025-03-26') return invalid('This session’s revision has no batches; send one message a POST.');

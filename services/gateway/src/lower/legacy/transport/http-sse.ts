@@ -3,21 +3,21 @@
 // (GB-011); the id in the URL is a name only. The stream's loss ends the session: nothing resumes here.
 
 import type { ConfigSource } from '@lockkeeper/protocol/config/settings';
-import type { Authenticated } from '../../exchange.ts';
-import type { HttpOut, LegacyBody, Located, SseStream } from '../../http/contract.ts';
-import type { Attachments } from '../../session/attachments.ts';
-import { servedRevisions } from '../../session/negotiate.ts';
-import type { Session } from '../../session/record.ts';
-import type { Sessions } from '../../session/sessions.ts';
+import type { Authenticated } from '../../../exchange.ts';
+import type { HttpOut, LegacyBody, Located, SseStream } from '../../../http/contract.ts';
+import type { Attachments } from '../../../session/attachments.ts';
+import { servedRevisions } from '../../../session/negotiate.ts';
+import type { Session } from '../../../session/record.ts';
+import type { Sessions } from '../../../session/sessions.ts';
+import { callerOf, type Gate } from '../gate.ts';
+import type { Handle } from '../handle.ts';
+import type { createInitialize } from '../initialize.ts';
+import type { Notify } from '../notify.ts';
+import { takeResponse } from '../questions.ts';
+import { absentId, refusalResponse, refuse } from '../refusal.ts';
 import { checkBatch } from './batch.ts';
-import { callerOf, type Gate } from './gate.ts';
-import type { Handle } from './handle.ts';
-import type { createInitialize } from './initialize.ts';
-import type { Notify } from './notify.ts';
 import type { Outbox } from './outbox.ts';
 import { messagesPath } from './paths.ts';
-import { takeResponse } from './questions.ts';
-import { absentId, refusalResponse, refuse } from './refusal.ts';
 
 export interface HttpSseDeps {
   readonly config: ConfigSource;

@@ -3,12 +3,12 @@
 // PLACE for what will travel here: list_changed and updated (subscriptions.ts), and resumed streams (resume.ts).
 
 import { HEADER } from '@lockkeeper/protocol/mcp/headers';
-import type { Authenticated } from '../../exchange.ts';
-import type { Headers, HttpOut, SseStream } from '../../http/contract.ts';
-import type { Attachments } from '../../session/attachments.ts';
-import type { Random } from '../../session/id.ts';
-import { callerOf, checkVersion, type Gate } from './gate.ts';
-import { refuse } from './refusal.ts';
+import type { Authenticated } from '../../../exchange.ts';
+import type { Headers, HttpOut, SseStream } from '../../../http/contract.ts';
+import type { Attachments } from '../../../session/attachments.ts';
+import type { Random } from '../../../session/id.ts';
+import { callerOf, checkVersion, type Gate } from '../gate.ts';
+import { refuse } from '../refusal.ts';
 import { prime } from './resume.ts';
 
 export interface Standalone {

@@ -4,10 +4,10 @@
 
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { Following, Store } from '@lockkeeper/state/store';
-import type { SseStream } from '../../http/contract.ts';
-import type { Random } from '../../session/id.ts';
-import { holderKey, outKey } from '../../session/keys.ts';
-import type { Session } from '../../session/record.ts';
+import type { SseStream } from '../../../http/contract.ts';
+import type { Random } from '../../../session/id.ts';
+import { holderKey, outKey } from '../../../session/keys.ts';
+import type { Session } from '../../../session/record.ts';
 
 export interface Outbox {
   /** Takes the lease and copies until released. `lost`: the lease or the log is gone, the stream is of no use. */
