@@ -1,0 +1,274 @@
+// One exchange on its way through this node: claim, profile, lease, call, answer (design §2, §4). It is settled exactly
+// once, whatever happens, and gives its lease back whatever happens. Nothing is run twice but safe methods, once, when
+// their process died under them.
+
+import { mayAsk, type ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { Open, Principal } from '@lockkeeper/protocol/link/frames';
+import { ownerKey, poolKey } from '@lockkeeper/protocol/link/keys';
+import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
+import { LEGACY_METHODS, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
+import type { Clock, Timer } from '@lockkeeper/state/clock';
+import { Flow } from './dispatch-flow.ts';
+import { faultOf } from './errors.ts';
+import type { OpenStream, Ownership, StreamReply } from './link/contract.ts';
+import { BusyError, type Lease, type LeaseRequest, type Pools } from './pool/contract.ts';
+import { carried, letsAsk } from './raise/carry.ts';
+import {
+  type Connector,
+  type FaultHead,
+  type Log,
+  type ResultHead,
+  StartError,
+  type UpstreamCall,
+  type UpstreamReply,
+} from './raise/contract.ts';
+
+export interface ExchangeDeps {
+  readonly connector: Pick<Connector, 'profile'>;
+  readonly pools: Pick<Pools, 'lease'>;
+  readonly ownership: Pick<Ownership, 'claim'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Parked exchanges are there to take what upstreams ask. */
+  readonly asks: boolean;
+  readonly queueMs: () => number;
+  readonly maxQueuedBytes: number;
+  readonly slowMs: number;
+  /** On top of the start time-out: the probe of a server not seen before. */
+  readonly probeMs: number;
+  settled(exchange: DispatchedExchange, how: string, ms: number): void;
+}
+
+export class DispatchedExchange implements OpenStream, UpstreamReply {
+  readonly head: Open;
+  readonly spec: ServerSpec;
+  private readonly deps: ExchangeDeps;
+  private readonly body: Uint8Array;
+  private readonly reply: StreamReply;
+  private readonly flow: Flow;
+  private readonly openedAt: number;
+  private readonly leaving = new AbortController();
+  private aliveAt = 0;
+  private timer: Timer | null = null;
+  private lease: Lease | null = null;
+  private upstream: UpstreamCall | null = null;
+  private done = false;
+  private running = false;
+  private tries = 0;
+
+  constructor(deps: ExchangeDeps, spec: ServerSpec, head: Open, body: Uint8Array, reply: StreamReply) {
+    this.deps = deps;
+    this.spec = spec;
+    this.head = head;
+    this.body = body;
+    this.reply = reply;
+    this.openedAt = deps.clock.now();
+    this.flow = new Flow({
+      queuedBytes: () => reply.queuedBytes(),
+      event: (method, members) => reply.event(method, members),
+      now: () => deps.clock.now(),
+      maxQueuedBytes: deps.maxQueuedBytes,
+      slowMs: deps.slowMs,
+    });
+  }
+
+  get principal(): Principal {
+    return this.head.principal;
+  }
+
+  get session(): string | null {
+    return this.head.session;
+  }
+
+  /** Never rejects. */
+  async run(): Promise<void> {
+    try {
+      const owner = this.owner();
+      if (await this.mine(owner)) await this.begin(owner);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  cancel(reason: string): void {
+    this.end('cancelled', reason);
+  }
+
+  /** The client left, or the link broke: round 0 ends with it, unless the caller is to be kept (design §4 #6). */
+  vanished(how: 'close' | 'break'): void {
+    if (this.head.onVanish === 'cancel') this.cancel(how === 'close' ? 'the client left' : 'the link broke');
+  }
+
+  /** The node ends under it (design §5 "Drain"). */
+  lose(words: string): void {
+    this.end('lost', words);
+  }
+
+  started(): void {
+    this.running = true;
+    this.reply.started();
+  }
+
+  event(method: string, members: Uint8Array): void {
+    if (this.done || this.flow.event(method, members)) return;
+    this.end('too-slow', 'the client reads too slowly');
+  }
+
+  progressed(): void {
+    this.aliveAt = this.deps.clock.now();
+  }
+
+  result(head: ResultHead, members: Uint8Array): void {
+    if (!this.finish('result')) return;
+    this.flow.flush();
+    this.reply.result(head, members);
+  }
+
+  fault(head: FaultHead): void {
+    if (this.done) return;
+    if (head.reason === 'lost' && this.again()) return;
+    this.refuse(head);
+  }
+
+  private owner(): string {
+    const { principal, session } = this.head;
+    const { name: server, digest, isolation } = this.spec;
+    return ownerKey({ server, digest, isolation, principal, session, mayAsk: mayAsk(this.spec) });
+  }
+
+  private async mine(owner: string): Promise<boolean> {
+    const claim = await this.deps.ownership.claim(this.spec.tenant, owner);
+    if (claim.kind === 'moved') this.refuse(faultOf('moved', { node: claim.node }));
+    // Only what lives in one process must not be served twice (design §4 "Who owns a pool key").
+    else if (claim.kind === 'unreachable' && this.spec.isolation === 'session') this.refuse(faultOf('unavailable'));
+    return !this.done;
+  }
+
+  private async begin(owner: string): Promise<void> {
+    this.arm(this.startMs(), () => this.notStarted());
+    const lease = await this.deps.pools.lease(await this.request(owner));
+    if (this.done) {
+      lease.release();
+      return;
+    }
+    this.lease = lease;
+    this.aliveAt = this.deps.clock.now();
+    this.arm(this.callMs(), () => this.overdue());
+    const upstream = lease.connection.call(this.head, this.body, this);
+    if (this.done) upstream.cancel('the exchange has ended');
+    else this.upstream = upstream;
+  }
+
+  private async request(owner: string): Promise<LeaseRequest> {
+    const { spec, head } = this;
+    const profile = await this.deps.connector.profile(spec, this.leaving.signal);
+    const legacy = profile.era === 'legacy';
+    const capabilities = legacy ? carried(head.capabilities, spec, profile.revision, this.deps.asks) : {};
+    const fingerprint = fingerprintOf(capabilities);
+    return {
+      spec,
+      owner,
+      key: poolKey(owner, fingerprint),
+      principal: head.principal,
+      capabilities,
+      fingerprint,
+      alone: spec.isolation === 'exclusive' || letsAsk(capabilities),
+      // Less than our own deadline, so that "busy" is said rather than "not started".
+      waitMs: Math.max(0, Math.min(this.deps.queueMs(), this.left() - 20)),
+      signal: this.leaving.signal,
+    };
+  }
+
+  /** A safe method whose process died under it runs once more, if the caller has seen nothing of it (design §2). */
+  private again(): boolean {
+    const facts = MODERN_METHODS.get(this.head.method) ?? LEGACY_METHODS.get(this.head.method);
+    if (facts?.safe !== true || this.tries > 0 || this.flow.used || this.left() <= 0) return false;
+    this.tries++;
+    this.upstream = null;
+    this.lease?.release();
+    this.lease = null;
+    this.begin(this.owner()).catch((error: unknown) => this.failed(error));
+    return true;
+  }
+
+  private notStarted(): void {
+    const words = `it was not ready within ${this.deps.clock.now() - this.openedAt} ms`;
+    this.leave(words);
+    this.refuse(faultOf('start-failed', { message: `server ${this.spec.name} could not be started: ${words}` }));
+  }
+
+  private overdue(): void {
+    // Progress shows that it works: the call's own time starts anew, the caller's deadline does not (protocol.md §4.7).
+    const rest = Math.min(this.aliveAt + this.spec.callTimeoutMs - this.deps.clock.now(), this.left());
+    if (rest > 0) {
+      this.arm(rest, () => this.overdue());
+      return;
+    }
+    this.end('timeout', `server ${this.spec.name} did not answer within ${this.deps.clock.now() - this.openedAt} ms`);
+  }
+
+  private failed(error: unknown): void {
+    if (this.done) return;
+    const { xid } = this.head;
+    const where = { xid, server: this.spec.name, tenant: this.spec.tenant };
+    if (error instanceof StartError) {
+      // The tail is the operator's alone: it may hold anything.
+      this.deps.log.warn({ ...where, why: error.words, stderr: error.stderrTail }, 'server could not be started');
+      const message = `server ${this.spec.name} could not be started: ${error.words}`;
+      this.refuse(faultOf('start-failed', { message }));
+      return;
+    }
+    if (error instanceof BusyError) {
+      this.refuse(faultOf('busy', { retryAfterMs: error.retryAfterMs }));
+      return;
+    }
+    this.deps.log.warn({ ...where, err: error }, 'exchange failed');
+    this.refuse(faultOf('internal', { mayHaveRun: this.running }));
+  }
+
+  private end(reason: 'cancelled' | 'timeout' | 'lost' | 'too-slow', words: string): void {
+    if (this.done) return;
+    const upstream = this.upstream;
+    this.refuse(faultOf(reason, { message: words, mayHaveRun: this.running }));
+    upstream?.cancel(words);
+    this.leave(words);
+  }
+
+  private leave(words: string): void {
+    this.leaving.abort(new Error(words));
+  }
+
+  private refuse(head: FaultHead): void {
+    if (this.finish(head.reason)) this.reply.fault(head);
+  }
+
+  private finish(how: string): boolean {
+    if (this.done) return false;
+    this.done = true;
+    this.timer?.clear();
+    this.timer = null;
+    const lease = this.lease;
+    this.lease = null;
+    this.deps.settled(this, how, this.deps.clock.now() - this.openedAt);
+    // After the cancel that may follow has gone up: the pool must see the taint.
+    if (lease !== null) queueMicrotask(() => lease.release());
+    return true;
+  }
+
+  private arm(ms: number, run: () => void): void {
+    this.timer?.clear();
+    this.timer = this.deps.clock.setTimer(Math.max(0, ms), run);
+  }
+
+  private left(): number {
+    return this.openedAt + this.head.deadlineMs - this.deps.clock.now();
+  }
+
+  private startMs(): number {
+    return Math.min(this.left(), this.spec.startTimeoutMs + this.deps.probeMs + this.deps.queueMs());
+  }
+
+  private callMs(): number {
+    return Math.min(this.left(), this.spec.callTimeoutMs);
+  }
+}

@@ -1,0 +1,56 @@
+// Back-pressure of one exchange towards its gateway (design §5): over the cap, progress is coalesced into its latest and
+// log messages are dropped; who stays over it for too long is too slow. Results pass: their size has a limit of its own.
+
+export interface FlowDeps {
+  queuedBytes(): number;
+  event(method: string, members: Uint8Array): void;
+  now(): number;
+  readonly maxQueuedBytes: number;
+  readonly slowMs: number;
+}
+
+export class Flow {
+  dropped = 0;
+  /** An event went out: the caller has seen something of this call. */
+  used = false;
+  private readonly deps: FlowDeps;
+  private latest: Uint8Array | null = null;
+  private blockedSince: number | null = null;
+
+  constructor(deps: FlowDeps) {
+    this.deps = deps;
+  }
+
+  /** False: the caller has been too slow for too long. */
+  event(method: string, members: Uint8Array): boolean {
+    if (this.deps.queuedBytes() < this.deps.maxQueuedBytes) {
+      this.blockedSince = null;
+      if (method !== PROGRESS) this.flush();
+      else this.latest = null;
+      this.send(method, members);
+      return true;
+    }
+    if (method !== PROGRESS) this.dropped++;
+    else {
+      if (this.latest !== null) this.dropped++;
+      // A copy: the line it points into may be large.
+      this.latest = members.slice();
+    }
+    this.blockedSince ??= this.deps.now();
+    return this.deps.now() - this.blockedSince < this.deps.slowMs;
+  }
+
+  /** Held progress, before whatever comes after it. */
+  flush(): void {
+    const held = this.latest;
+    this.latest = null;
+    if (held !== null) this.send(PROGRESS, held);
+  }
+
+  private send(method: string, members: Uint8Array): void {
+    this.used = true;
+    this.deps.event(method, members);
+  }
+}
+
+const PROGRESS = 'notifications/progress';
