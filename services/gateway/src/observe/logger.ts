@@ -31,6 +31,8 @@ export interface LogFields {
   readonly version?: string;
   readonly hint?: string;
   readonly error?: unknown;
+  /** pino's own name for the same. */
+  readonly err?: unknown;
 }
 
 export interface Log {
@@ -43,7 +45,7 @@ export interface Log {
 const ALLOWED: ReadonlySet<string> = new Set<keyof LogFields>([
   ...(['xid', 'tenant', 'route', 'server', 'era', 'revision', 'method', 'reason', 'issuer', 'kid'] as const),
   ...(['status', 'code', 'count', 'ms', 'bytes', 'host', 'port', 'url', 'file', 'line'] as const),
-  ...(['node', 'incarnation', 'version', 'hint', 'error'] as const),
+  ...(['node', 'incarnation', 'version', 'hint', 'error', 'err'] as const),
 ]);
 
 /** Longest text of one field (RD-6). */
@@ -74,7 +76,7 @@ export function allowListed(fields: Record<string, unknown>): Record<string, unk
   for (const key in fields) {
     if (!ALLOWED.has(key)) continue;
     const value = fields[key];
-    if (key === 'error') out[key] = describeError(value);
+    if (key === 'error' || key === 'err') out.error = describeError(value);
     else if (key === 'url' && typeof value === 'string') out[key] = cleanText(value.split(/[?#]/, 1)[0] ?? '', 512);
     else if (typeof value === 'string') out[key] = cleanText(value);
     else if (typeof value === 'number' || typeof value === 'boolean') out[key] = value;

@@ -1,0 +1,53 @@
+// Reads one request body, bounded (protocol.md §2.1 #4–#7): whether it is of a kind we take is judged from headers,
+// before a byte is read. What the bytes mean is era/classify.ts.
+
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import type { Reason } from '../errors.ts';
+import type { Accepts } from './accept.ts';
+
+export type Body =
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly kind: 'refusal'; readonly reason: Reason }
+  /** The client went away in the middle: there is nobody to answer. */
+  | { readonly kind: 'gone' };
+
+/** What the head alone tells of the body and of the answer wanted, in the ladder's order. */
+export function refuseHead(request: IncomingMessage, maxBytes: number, accepts: Accepts): Reason | null {
+  const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
+  // #4: parameters of the media type are allowed and ignored.
+  if (type?.split(';', 1)[0]?.trim().toLowerCase() !== 'application/json') return 'media-type';
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'content-encoding';
+  if (length !== undefined && Number(length) > maxBytes) return 'too-large';
+  return accepts.json || accepts.sse ? null : 'not-acceptable';
+}
+
+export function readBody(request: IncomingMessage, maxBytes: number): Promise<Body> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const settle = (body: Body) => {
+      request.off('data', onData).off('end', onEnd).off('close', onGone).off('error', onGone);
+      resolve(body);
+    };
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= maxBytes) {
+        chunks.push(chunk);
+        return;
+      }
+      request.pause();
+      settle({ kind: 'refusal', reason: 'too-large' });
+    };
+    const onEnd = () => settle(judgeText(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)));
+    const onGone = () => settle({ kind: 'gone' });
+    request.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone);
+  });
+}
+
+/** RFC 8259 wants UTF-8 without a byte order mark; a server that gets one may die of it (GB-033). */
+function judgeText(bytes: Buffer): Body {
+  const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  if (marked || !isUtf8(bytes)) return { kind: 'refusal', reason: 'parse' };
+  return { kind: 'bytes', bytes };
+}

@@ -1,0 +1,162 @@
+// What the walk says when it ends early: unknown paths, metadata, preflights, challenges, refusals of a body. Renders
+// and records; the order of the walk is endpoint.ts.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ConfigSource, Snapshot } from '@lockkeeper/protocol/config/settings';
+import { HEADER } from '@lockkeeper/protocol/mcp/headers';
+import { isLegacyRevision } from '@lockkeeper/protocol/mcp/revision';
+import type { Authentication, Authenticator } from '../auth/authenticate.ts';
+import { challengeFor, refusalFor } from '../auth/challenge.ts';
+import type { Refusal } from '../errors.ts';
+import type { Authenticated } from '../exchange.ts';
+import type { ModernLeg } from '../lower/modern.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import type { Recorder } from '../observe/recorder.ts';
+import type { Headers, HttpOut, LegacyLeg } from './contract.ts';
+import type { Arrival, McpTarget, Received } from './receive.ts';
+import { renderErrorText, retryHeaders, statusOf } from './refuse.ts';
+import { createReply } from './reply.ts';
+import type { Wheel } from './wheel.ts';
+
+export interface EndpointDeps {
+  readonly config: ConfigSource;
+  readonly authenticator: Authenticator;
+  readonly modern: ModernLeg;
+  readonly legacy: LegacyLeg;
+  readonly recorder: Recorder;
+  readonly metrics: Metrics;
+  readonly wheel: Wheel;
+  /** Random, cluster-wide: the exchange id. */
+  readonly newId: () => string;
+  /** Monotonic ms. */
+  readonly elapsed: () => number;
+  readonly draining: () => boolean;
+}
+
+export interface Arrived extends Arrival {
+  readonly xid: string;
+  readonly snapshot: Snapshot;
+  readonly arrivedAt: number;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+export interface Answers {
+  readonly deps: EndpointDeps;
+  open(request: IncomingMessage, response: ServerResponse): Arrived;
+  reply(arrived: Arrived, cors: Record<string, string>): HttpOut;
+  answerUnreceived(arrived: Arrived, received: Exclude<Received, { kind: 'received' }>): void;
+  turnAway(arrived: Arrived, out: HttpOut, target: McpTarget, who: Exclude<Authentication, { kind: 'caller' }>): void;
+  refuse(arrived: Arrived, out: HttpOut, ticket: Authenticated, refusal: Refusal, idText?: string): void;
+}
+
+/** The same for every path that is none, and for a route of a tenant the token does not name (RS-4). */
+const NOT_FOUND = '{"error":"not_found","message":"There is nothing at this path. Check the URL against the route."}';
+
+export function createDoor(deps: EndpointDeps): Answers {
+  return {
+    deps,
+    open: (request, response) => ({
+      xid: deps.newId(),
+      snapshot: deps.config.current(),
+      arrivedAt: deps.elapsed(),
+      url: request.url ?? '/',
+      verb: request.method ?? '',
+      headers: request.headers,
+      localPort: request.socket.localPort,
+      request,
+      response,
+    }),
+    reply: (arrived, cors) => replyTo(deps, arrived, { ...cors, 'lockkeeper-exchange': arrived.xid }),
+    answerUnreceived: (arrived, received) => answerUnreceived(deps, arrived, received),
+    turnAway: (arrived, out, target, who) => turnAway(deps, arrived, out, target, who),
+    refuse(arrived, out, ticket, refusal, idText) {
+      const status = statusOf(refusal);
+      const id = idText ?? unreadableId(arrived.headers);
+      out.json(status, renderErrorText(refusal, id, arrived.xid), retryHeaders(refusal));
+      const { tenant, path: route } = ticket.route;
+      deps.recorder.turnedAway({ ...arrived, ticket, tenant, route, outcome: refusal.reason, status });
+    },
+  };
+}
+
+function replyTo(deps: EndpointDeps, arrived: Arrived, headers: Record<string, string>): HttpOut {
+  return createReply(arrived.request, arrived.response, {
+    wheel: deps.wheel,
+    keepAliveMs: arrived.snapshot.limits.keepAliveMs,
+    headers,
+    draining: deps.draining,
+    onResponse: (status) => deps.metrics.httpResponse(arrived.verb, status),
+    onStream: (change) => (change === 1 ? deps.metrics.streamOpened() : deps.metrics.streamClosed()),
+  });
+}
+
+function answerUnreceived(
+  deps: EndpointDeps,
+  arrived: Arrived,
+  received: Exclude<Received, { kind: 'received' }>,
+): void {
+  switch (received.kind) {
+    case 'unknown-path':
+      replyTo(deps, arrived, {}).json(404, NOT_FOUND);
+      break;
+    case 'metadata':
+      answerMetadata(replyTo(deps, arrived, {}), received.verb, received.body);
+      break;
+    case 'preflight':
+      replyTo(deps, arrived, received.headers).empty(204);
+      break;
+    case 'refused':
+      refuseAtDoor(deps, arrived, received);
+  }
+}
+
+function refuseAtDoor(
+  deps: EndpointDeps,
+  arrived: Arrived,
+  { target, reason, headers }: Extract<Received, { kind: 'refused' }>,
+): void {
+  const out = replyTo(deps, arrived, { ...headers, 'lockkeeper-exchange': arrived.xid });
+  const status = statusOf({ reason });
+  out.json(status, renderErrorText({ reason }, undefined, arrived.xid));
+  const { tenant, path: route } = target.place.route;
+  deps.recorder.turnedAway({ ...arrived, tenant, route, outcome: reason, status });
+}
+
+/** RS-3: for every page, without credentials, cacheable. */
+function answerMetadata(out: HttpOut, verb: 'GET' | 'OPTIONS', body: string): void {
+  const open = { 'access-control-allow-origin': '*' };
+  const allow = { 'access-control-allow-methods': 'GET', 'access-control-allow-headers': 'mcp-protocol-version' };
+  if (verb === 'GET') out.json(200, body, { ...open, 'cache-control': 'public, max-age=300' });
+  else out.empty(204, { ...open, ...allow, 'access-control-max-age': '600' });
+}
+
+function turnAway(
+  deps: EndpointDeps,
+  arrived: Arrived,
+  out: HttpOut,
+  target: McpTarget,
+  who: Exclude<Authentication, { kind: 'caller' }>,
+): void {
+  const { route, metadataUrl, scopes } = target.place;
+  const about = { ...arrived, tenant: route.tenant, route: route.path };
+  if (who.kind === 'foreign') {
+    deps.metrics.authRefused('foreign');
+    out.json(404, NOT_FOUND);
+    deps.recorder.turnedAway({ ...about, outcome: 'foreign', status: 404 });
+    return;
+  }
+  const refusal = refusalFor(who.turned, who.retryAfterMs);
+  const status = statusOf(refusal);
+  const challenge = challengeFor(who.turned, metadataUrl, scopes);
+  deps.metrics.authRefused(who.turned);
+  out.json(status, renderErrorText(refusal, undefined, arrived.xid), { ...challenge, ...retryHeaders(refusal) });
+  deps.recorder.turnedAway({ ...about, outcome: who.turned, detail: who.why, status });
+}
+
+/** Part 7 #5: the error of an unreadable message has no id; revisions up to 2025-06-18 know only `null`. */
+function unreadableId(headers: Headers): string | undefined {
+  const version = headers[HEADER.version];
+  const old = typeof version === 'string' && isLegacyRevision(version) && version !== '2025-11-25';
+  return old ? 'null' : undefined;
+}

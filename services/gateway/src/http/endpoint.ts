@@ -1,0 +1,58 @@
+// The walk of one HTTP request, in its order (design §3): receive → authenticate → read the body → classify → the leg
+// of its era. Authentication sees headers only, and until it has spoken no byte of a stranger's body is read. The legs
+// do the rest of the walk (authorize → resolve → call) through `AnswerFn` and lower the answer themselves.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { classify, classifyLegacy } from '../era/classify.ts';
+import type { Authenticated } from '../exchange.ts';
+import { traceFromHeaders } from '../observe/trace.ts';
+import { readBody, refuseHead } from './body.ts';
+import type { Answers, Arrived } from './door.ts';
+import { type McpTarget, receive } from './receive.ts';
+
+export function createEndpoint(door: Answers): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  const { deps } = door;
+  return async (request, response) => {
+    const arrived = door.open(request, response);
+    const { snapshot } = arrived;
+
+    const received = receive(snapshot, arrived);
+    if (received.kind !== 'received') return door.answerUnreceived(arrived, received);
+    const { target, verb } = received;
+    const out = door.reply(arrived, received.cors);
+
+    const head = { rawHeaders: request.rawHeaders, query: received.query };
+    const asked = deps.authenticator.authenticate(snapshot, target.place, head);
+    const who = asked instanceof Promise ? await asked : asked;
+    if (who.kind !== 'caller') return door.turnAway(arrived, out, target, who);
+    const ticket = ticketOf(arrived, target, who.caller);
+
+    if (target.kind === 'sse') return deps.legacy.sseOpen(ticket, request.headers, out);
+    if (verb === 'GET') return deps.legacy.get(ticket, request.headers, out);
+    if (verb === 'DELETE') return deps.legacy.delete(ticket, request.headers, out);
+
+    const { limits } = snapshot;
+    const unfit = refuseHead(request, limits.maxBodyBytes, out.accepts);
+    if (unfit !== null) return door.refuse(arrived, out, ticket, { reason: unfit });
+    const body = await readBody(request, limits.maxBodyBytes);
+    if (body.kind === 'gone') return;
+    if (body.kind === 'refusal') return door.refuse(arrived, out, ticket, { reason: body.reason });
+
+    const isMcp = target.kind === 'mcp';
+    const classified = isMcp
+      ? classify(body.bytes, request.headers, target.place.route, limits)
+      : classifyLegacy(body.bytes, limits);
+    if (classified.kind === 'refusal') return door.refuse(arrived, out, ticket, classified.refusal, classified.idText);
+    if (classified.kind === 'modern') {
+      return deps.modern.post(ticket, request.headers, classified.message, classified.envelope, out);
+    }
+    if (isMcp) return deps.legacy.post(ticket, request.headers, classified.body, out);
+    const sessionId = new URLSearchParams(received.query).get('sessionId') ?? '';
+    return deps.legacy.ssePost(ticket, sessionId, classified.body, out);
+  };
+}
+
+function ticketOf(arrived: Arrived, target: McpTarget, caller: Authenticated['caller']): Authenticated {
+  const { xid, snapshot, arrivedAt, headers } = arrived;
+  return { xid, snapshot, route: target.place.route, caller, trace: traceFromHeaders(headers), arrivedAt };
+}

@@ -1,0 +1,53 @@
+// Which paths exist (design §7): made from a snapshot once, then one exact look-up per request, so that a reload
+// counts at once and no trick of spelling reaches past it (auth-security.md T-46). Everything else is a plain 404.
+
+import type { RouteSettings, Snapshot } from '@lockkeeper/protocol/config/settings';
+import { type Place, placeOf, WELL_KNOWN } from '../auth/metadata.ts';
+
+export type Target =
+  | { readonly kind: 'mcp' | 'sse' | 'messages'; readonly place: Place }
+  | { readonly kind: 'metadata'; readonly body: string };
+
+const tables = new WeakMap<Snapshot, ReadonlyMap<string, Target>>();
+
+export function findTarget(snapshot: Snapshot, path: string): Target | undefined {
+  let table = tables.get(snapshot);
+  if (table === undefined) {
+    table = tableOf(snapshot);
+    tables.set(snapshot, table);
+  }
+  return table.get(path);
+}
+
+function tableOf(snapshot: Snapshot): ReadonlyMap<string, Target> {
+  const table = new Map<string, Target>();
+  const documents: Target[] = [];
+  for (const route of snapshot.routes) {
+    const place = placeOf(snapshot, route);
+    addTwice(table, route.path, { kind: 'mcp', place });
+    if (servesSse(route)) {
+      const base = route.path.slice(0, -'/mcp'.length);
+      table.set(`${base}/sse`, { kind: 'sse', place });
+      table.set(`${base}/messages`, { kind: 'messages', place });
+    }
+    if (place.metadata === null) continue;
+    const document: Target = { kind: 'metadata', body: place.metadata };
+    documents.push(document);
+    addTwice(table, new URL(place.metadataUrl).pathname, document);
+    addTwice(table, WELL_KNOWN + route.path, document);
+  }
+  // RS-2: at the root only where it cannot be the wrong one (GB-104).
+  const [only] = documents;
+  if (only !== undefined && snapshot.routes.length === 1) addTwice(table, WELL_KNOWN, only);
+  return table;
+}
+
+/** With and without one trailing slash, without a redirect that would lose body and token (GB-147). */
+function addTwice(table: Map<string, Target>, path: string, target: Target): void {
+  table.set(path, target);
+  table.set(`${path}/`, target);
+}
+
+export function servesSse(route: RouteSettings): boolean {
+  return route.sse && route.revisions.includes('2024-11-05');
+}

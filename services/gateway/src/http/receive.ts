@@ -1,0 +1,72 @@
+// The first stage of the walk (protocol.md §2.1 #1–#2a): is there such a path, may this page and this name be used,
+// is the verb one of the path's. Pure: headers and path in, a target or an answer out.
+
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Snapshot } from '@lockkeeper/protocol/config/settings';
+import { servesLegacy } from '../era/served.ts';
+import type { Reason } from '../errors.ts';
+import { corsHeaders, hostAllowed, isPreflight, originAllowed, preflightHeaders } from './origin.ts';
+import { findTarget, type Target } from './paths.ts';
+
+export type Received =
+  | { readonly kind: 'unknown-path' }
+  | { readonly kind: 'metadata'; readonly verb: 'GET' | 'OPTIONS'; readonly body: string }
+  | { readonly kind: 'refused'; readonly target: McpTarget; readonly reason: Reason; readonly headers: HeaderSet }
+  | { readonly kind: 'preflight'; readonly headers: HeaderSet }
+  | {
+      readonly kind: 'received';
+      readonly target: McpTarget;
+      readonly verb: Verb;
+      readonly query: string;
+      readonly cors: HeaderSet;
+    };
+
+export type Verb = 'GET' | 'POST' | 'DELETE';
+export type McpTarget = Exclude<Target, { kind: 'metadata' }>;
+type HeaderSet = Record<string, string>;
+
+export interface Arrival {
+  readonly url: string;
+  readonly verb: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly localPort: number | undefined;
+}
+
+export function receive(snapshot: Snapshot, arrival: Arrival): Received {
+  const { url, verb, headers } = arrival;
+  const mark = url.indexOf('?');
+  const target = findTarget(snapshot, mark === -1 ? url : url.slice(0, mark));
+  if (target === undefined) return { kind: 'unknown-path' };
+  if (target.kind === 'metadata') return receiveMetadata(snapshot, target.body, arrival);
+  const origin = headers.origin;
+  const verbs = verbsOf(target);
+  const refused = (reason: Reason, extra: HeaderSet = {}): Received => ({
+    kind: 'refused',
+    target,
+    reason,
+    headers: extra,
+  });
+  if (origin !== undefined && !originAllowed(snapshot, origin, arrival.localPort)) return refused('origin');
+  if (!hostAllowed(snapshot, headers.host)) return refused('host');
+  const cors = corsHeaders(origin);
+  if (isPreflight(verb, headers) && origin !== undefined) {
+    return { kind: 'preflight', headers: { ...cors, ...preflightHeaders(headers, verbs.join(', ')) } };
+  }
+  const known = verbs.find((v) => v === verb);
+  if (known === undefined) return refused('verb', { ...cors, allow: verbs.join(', ') });
+  return { kind: 'received', target, verb: known, query: mark === -1 ? '' : url.slice(mark + 1), cors };
+}
+
+/** The document is for everybody: no token, any page (RS-3, GB-105). */
+function receiveMetadata(snapshot: Snapshot, body: string, { verb, headers }: Arrival): Received {
+  if (!hostAllowed(snapshot, headers.host)) return { kind: 'unknown-path' };
+  if (verb === 'GET' || verb === 'HEAD') return { kind: 'metadata', verb: 'GET', body };
+  return verb === 'OPTIONS' ? { kind: 'metadata', verb, body } : { kind: 'unknown-path' };
+}
+
+/** A modern-only route has no GET and no DELETE (protocol.md §2.1 #2). */
+function verbsOf(target: McpTarget): readonly Verb[] {
+  if (target.kind === 'sse') return ['GET'];
+  if (target.kind === 'messages') return ['POST'];
+  return servesLegacy(target.place.route) ? ['GET', 'POST', 'DELETE'] : ['POST'];
+}

@@ -1,0 +1,115 @@
+// The public HTTP server (Fastify). It owns sockets, header limits and timeouts; every request goes to the one
+// endpoint from the first hook, before Fastify looks at a body, and answers itself. Routes are ours (http/paths.ts),
+// so that a reload counts at once.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { type FastifyInstance, fastify } from 'fastify';
+import type { Log } from '../observe/logger.ts';
+import type { EndpointDeps } from './door.ts';
+import { createDoor } from './door.ts';
+import { createEndpoint } from './endpoint.ts';
+
+export interface HttpServer {
+  /** Resolves to the port bound. */
+  listen(): Promise<number>;
+  /** Takes no new connection, lets requests end for `drainMs`, then breaks what is left. */
+  close(drainMs: number): Promise<void>;
+}
+
+export interface HttpServerDeps extends Omit<EndpointDeps, 'draining'> {
+  readonly log: Log;
+  /** Called when the drain is over and something is still open. */
+  readonly abort: () => Promise<void>;
+  /** Ends streams that would never end by themselves, at the start of a drain. */
+  readonly drain: () => Promise<void>;
+  readonly setTimer: (ms: number, run: () => void) => { clear(): void };
+}
+
+const MAX_HEADER_BYTES = 32 * 1024;
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_MS = 65_000;
+
+export function createHttpServer(deps: HttpServerDeps): HttpServer {
+  let draining = false;
+  const walk = createEndpoint(createDoor({ ...deps, draining: () => draining }));
+  const app = createApp((request, response) => {
+    walk(request, response).catch((error: unknown) => {
+      deps.log.error('a request ended in an unexpected way', { error });
+      response.destroy();
+    });
+  });
+  return {
+    async listen() {
+      const { host, port } = deps.config.current().listen;
+      await app.listen({ host, port, listenTextResolver: () => '' });
+      return (app.server.address() as AddressInfo).port;
+    },
+    async close(drainMs) {
+      draining = true;
+      const closed = app.close();
+      app.server.closeIdleConnections();
+      await deps.drain();
+      const timer = deps.setTimer(drainMs, () => {
+        deps
+          .abort()
+          .catch((error: unknown) => deps.log.error('the end of a drain failed', { error }))
+          .finally(() => app.server.closeAllConnections());
+      });
+      await closed;
+      timer.clear();
+      deps.wheel.close();
+    },
+  };
+}
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+function createApp(handle: Handler): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    forceCloseConnections: 'idle',
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    http: {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: 2_000,
+    },
+    // One path for the framework whatever was asked: what a path means is decided by the endpoint, from `originalUrl`.
+    rewriteUrl: () => '/',
+    return503OnClosing: false,
+    clientErrorHandler: refuseUnreadable,
+  });
+  app.addHook('onRequest', (request, reply, _done) => {
+    reply.hijack();
+    const raw = request.raw;
+    raw.url = request.originalUrl;
+    handle(raw, reply.raw);
+  });
+  app.setNotFoundHandler((_request, reply) => {
+    reply.hijack();
+  });
+  return app;
+}
+
+/** What Node's parser refuses: no request, so no exchange. The text is JSON-RPC all the same (protocol.md §2.1 (c)). */
+function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, words] = STATUS[error.code ?? ''] ?? ['400 Bad Request', 'This is not HTTP that can be read.'];
+  const body = JSON.stringify({ jsonrpc: '2.0', error: { code: -32600, message: words } });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
+      `Connection: close\r\n\r\n${body}`,
+  );
+}
+
+const STATUS: Readonly<Record<string, readonly [string, string]>> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are larger than 32 KiB.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive.'],
+};

@@ -1,0 +1,91 @@
+// One SSE response (protocol.md §2.4): events out, comments when silent, and an end. A client that does not take what
+// was written for two beats is let go; what waits for it would grow without bound (auth-security.md T-47).
+
+import type { ServerResponse } from 'node:http';
+import type { SseStream } from './contract.ts';
+import type { Beating } from './wheel.ts';
+
+const JOIN_BYTES = 16 * 1024;
+const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
+const DATA = Buffer.from('data: ');
+const END = Buffer.from('\n\n');
+const COMMENT = ':\n\n';
+
+export function createSse(response: ServerResponse): SseStream & Beating {
+  return new Sse(response);
+}
+
+class Sse implements SseStream, Beating {
+  private readonly response: ServerResponse;
+  private quiet = true;
+  private stuckAt = 0;
+
+  constructor(response: ServerResponse) {
+    this.response = response;
+  }
+
+  get closed(): boolean {
+    return this.response.writableEnded || this.response.destroyed;
+  }
+
+  get bufferedBytes(): number {
+    return this.response.writableLength;
+  }
+
+  send(
+    data: Uint8Array | string,
+    fields?: { readonly id?: string; readonly name?: string; readonly retry?: number },
+  ): boolean {
+    if (this.closed) return false;
+    this.quiet = false;
+    const bytes = oneLine(typeof data === 'string' ? Buffer.from(data) : data);
+    const prefix = fields === undefined ? DATA : Buffer.from(`${prefixOf(fields)}data: `);
+    if (bytes.length <= JOIN_BYTES) return this.response.write(Buffer.concat([prefix, bytes, END]));
+    this.response.cork();
+    this.response.write(prefix);
+    this.response.write(bytes);
+    const flowing = this.response.write(END);
+    this.response.uncork();
+    return flowing;
+  }
+
+  comment(): void {
+    if (!this.closed) this.response.write(COMMENT);
+  }
+
+  end(): void {
+    if (!this.closed) this.response.end();
+  }
+
+  beat(): boolean {
+    const { response } = this;
+    if (response.destroyed || response.writableFinished) return false;
+    const waiting = response.writableLength;
+    if (waiting > 0) {
+      // The same bytes as a whole period ago: nobody reads.
+      if (waiting === this.stuckAt) response.destroy();
+      this.stuckAt = waiting;
+      return !response.destroyed;
+    }
+    this.stuckAt = 0;
+    if (this.quiet) this.comment();
+    this.quiet = true;
+    return true;
+  }
+}
+
+function prefixOf(fields: { readonly id?: string; readonly name?: string; readonly retry?: number }): string {
+  let text = '';
+  if (fields.name !== undefined) text += `event: ${fields.name}\n`;
+  if (fields.id !== undefined) text += `id: ${fields.id}\n`;
+  if (fields.retry !== undefined) text += `retry: ${fields.retry}\n`;
+  return text;
+}
+
+/** Raw line breaks in valid JSON stand between tokens only; an SSE data field must not contain one. */
+function oneLine(bytes: Uint8Array): Uint8Array {
+  if (bytes.indexOf(LF) === -1 && bytes.indexOf(CR) === -1) return bytes;
+  return bytes.map((b) => (b === LF || b === CR ? SPACE : b));
+}

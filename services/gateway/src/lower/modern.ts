@@ -1,0 +1,176 @@
+// The modern leg: a 2026-07-28 request from its ladder to its reply (protocol.md Part 2). Holds nothing once the reply
+// is out. The middle of the walk is `AnswerFn`; what comes back is modern already and is only stamped and framed.
+
+import { stringOf } from '@lockkeeper/protocol/json/scan';
+import type { ClientCapabilities, Implementation } from '@lockkeeper/protocol/mcp/capabilities';
+import { isLogLevel, type LogLevel } from '@lockkeeper/protocol/mcp/meta';
+import type { Clock } from '@lockkeeper/state/clock';
+import { type Envelope, tokenText } from '../era/envelope.ts';
+import type { Refusal } from '../errors.ts';
+import type { Answer, AnswerFn, AnswerListener, Authenticated, Exchange } from '../exchange.ts';
+import type { Headers, HttpOut, Located } from '../http/contract.ts';
+import { refusesAsResult, renderErrorText, retryHeaders, statusOf, toolErrorMembers } from '../http/refuse.ts';
+import type { Log } from '../observe/logger.ts';
+import type { Recorder, Recording } from '../observe/recorder.ts';
+import { mergeTrace } from '../observe/trace.ts';
+import { askFrom, nameOf } from './ask.ts';
+import { readDeclared } from './declared.ts';
+import { passesFilter, progressGate } from './events.ts';
+import { createModernFrames, type ModernFrames } from './modern-frames.ts';
+import { climb } from './modern-ladder.ts';
+import { createModernReply, type ModernReply } from './modern-reply.ts';
+
+export interface ModernLeg {
+  post(ticket: Authenticated, headers: Headers, message: Located, envelope: Envelope, out: HttpOut): Promise<void>;
+  /** Aborts what is still under way: the end of a drain. */
+  abort(): void;
+}
+
+export interface ModernDeps {
+  readonly answer: AnswerFn;
+  readonly serverInfo: Implementation;
+  readonly recorder: Recorder;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function createModernLeg(deps: ModernDeps): ModernLeg {
+  const frames = createModernFrames(deps.serverInfo);
+  const open = new Set<AbortController>();
+  return {
+    async post(ticket, headers, message, envelope, out) {
+      // Header rules are undefined for notifications; cancelling is done by closing (protocol.md §2.2, §2.5).
+      if (message.kind === 'notification') return out.empty(202);
+      const turn = begin(deps, frames, ticket, message, envelope, out);
+      const refusal = climb({ route: ticket.route, headers, message, envelope });
+      if (refusal !== null) return turn.refuse(refusal);
+      const controller = new AbortController();
+      open.add(controller);
+      out.onVanish(() => {
+        turn.vanish();
+        controller.abort();
+      });
+      try {
+        const exchange = exchangeOf(ticket, message, envelope, turn.recording, controller.signal);
+        const ask = askFrom(message, envelope, headers);
+        turn.settle(await deps.answer(exchange, ask, turn.listen(exchange.logLevel)));
+      } catch (error) {
+        deps.log.error('an answer failed in an unexpected way', { xid: ticket.xid, error });
+        turn.refuse({ reason: 'internal' });
+      } finally {
+        open.delete(controller);
+      }
+    },
+    abort() {
+      for (const controller of open) controller.abort();
+    },
+  };
+}
+
+const NOTHING: ClientCapabilities = Object.freeze({});
+
+function exchangeOf(
+  ticket: Authenticated,
+  { bytes }: Located,
+  envelope: Envelope,
+  recording: Recording,
+  signal: AbortSignal,
+): Exchange {
+  const declared = envelope.capabilities === undefined ? null : readDeclared(bytes, envelope.capabilities);
+  const level = stringOf(bytes, envelope.logLevel);
+  return {
+    ...ticket,
+    trace: recording.trace,
+    era: 'modern',
+    revision: envelope.revision ?? '',
+    session: null,
+    capabilities: declared?.kind === 'capabilities' ? declared.capabilities : NOTHING,
+    ...(isLogLevel(level) ? { logLevel: level } : {}),
+    signal,
+    onVanish: 'cancel',
+  };
+}
+
+/** One request's way out: exactly one of settle, refuse and vanish has an effect. */
+interface Turn {
+  readonly recording: Recording;
+  listen(level: LogLevel | undefined): AnswerListener;
+  settle(answer: Answer): void;
+  refuse(refusal: Refusal, server?: string): void;
+  vanish(): void;
+}
+
+function begin(
+  deps: ModernDeps,
+  frames: ModernFrames,
+  ticket: Authenticated,
+  message: Located,
+  envelope: Envelope,
+  out: HttpOut,
+): Turn {
+  const method = message.method ?? '';
+  const id = message.idText ?? '';
+  const token = tokenText(message.bytes, envelope.progressToken);
+  const { limits } = ticket.snapshot;
+  const wantsEvents = token !== undefined || envelope.logLevel !== undefined;
+  const reply = createModernReply(out, deps.clock, limits, wantsEvents);
+  const recording = deps.recorder.begin(ticket, {
+    era: 'modern',
+    revision: envelope.revision ?? null,
+    method,
+    name: nameOf(message, method),
+    bytesIn: message.bytes.length,
+    trace: mergeTrace(ticket.trace, envelope.trace),
+  });
+  const finish = (
+    status: number,
+    frame: Uint8Array,
+    outcome: string,
+    server?: string,
+    headers?: Record<string, string>,
+  ) => {
+    const sent = reply.streaming ? 200 : status;
+    reply.finish(status, frame, headers);
+    recording.end({ outcome, status: sent, bytesOut: frame.length, server });
+  };
+  const refuse = (refusal: Refusal, server?: string) => {
+    if (refusesAsResult(method, refusal)) {
+      const { members, meta } = toolErrorMembers(refusal, ticket.xid);
+      return finish(200, frames.result(id, { resultType: 'complete', members, meta }), refusal.reason, server);
+    }
+    const frame = renderErrorText(refusal, id, ticket.xid);
+    return finish(statusOf(refusal), frame, refusal.reason, server, retryHeaders(refusal));
+  };
+  return {
+    recording,
+    refuse,
+    listen: (level) => listen(frames, reply, token, level),
+    settle(answer) {
+      if (answer.kind === 'refusal') return refuse(answer.refusal, answer.server);
+      finish(200, frames.result(id, answer), 'ok', answer.server);
+    },
+    vanish() {
+      reply.drop();
+      recording.end({ outcome: 'vanished', status: null, bytesOut: 0 });
+    },
+  };
+}
+
+/** Progress goes out under the client's own token, and only if it gave one; logs only from its level up (GB-084). */
+function listen(
+  frames: ModernFrames,
+  reply: ModernReply,
+  token: string | undefined,
+  level: LogLevel | undefined,
+): AnswerListener {
+  const rises = progressGate();
+  return {
+    event(method, members) {
+      if (method === 'notifications/progress') {
+        if (token !== undefined && rises(members)) reply.event(frames.progress(token, members));
+      } else if (method === 'notifications/message') {
+        if (level !== undefined && passesFilter(members, level)) reply.event(frames.log(members));
+      }
+    },
+  };
+}
