@@ -126,6 +126,7 @@ export type FaultReason =
   | 'stale-config'
   | 'moved'
   | 'draining'
+  | 'unavailable'
   | 'busy'
   | 'start-failed'
   | 'timeout'
@@ -166,6 +167,12 @@ export interface Cancel {
   readonly reason?: string;
 }
 
+/** The caller of this one stream left. The exchange may live on, if others wait for it (design §4 amendment 6). */
+export interface Close {
+  readonly kind: 'close';
+  readonly stream: number;
+}
+
 /** One per (gateway, upstream, auth context); gateways fan out. Place kept for the subscriptions issue. */
 export interface Listen {
   readonly kind: 'listen';
@@ -201,6 +208,8 @@ export interface Credit {
   readonly kind: 'credit';
   readonly stream: number;
   readonly bytes: number;
+  /** For the rest of the long message being sent only; void when it has been sent. */
+  readonly advance?: boolean;
 }
 
 /** The node tells its gateways that it drains, or lives under a new incarnation. */
@@ -216,20 +225,13 @@ export interface Ping {
   readonly reply: boolean;
 }
 
-export type Head =
-  | Hello
-  | Open
-  | Started
-  | Accepted
-  | Event
-  | Result
-  | Fault
-  | Cancel
-  | Listen
-  | Notify
-  | Credit
-  | NodeState
-  | Ping;
+/** Frames of one stream: numbered, delivered in order, counted against its credit. */
+export type StreamHead = Open | Listen | Close | Started | Accepted | Event | Result | Fault;
+
+/** Frames of the whole connection: as they come. */
+export type ControlHead = Hello | Cancel | Notify | Credit | NodeState | Ping;
+
+export type Head = StreamHead | ControlHead;
 
 export interface Message<H extends Head = Head> {
   readonly head: H;

@@ -1,0 +1,259 @@
+// One call or listen on its way to an ending (design §4): chooses the node, sends, and by what comes back ends, or
+// goes elsewhere. Before `started` elsewhere is allowed; after it only what is safe goes again, once. It settles
+// exactly once, whatever nodes, callers and clocks do.
+
+import type { Channel } from '@lockkeeper/protocol/link/channel';
+import type { Fault, FaultReason, StreamHead } from '@lockkeeper/protocol/link/frames';
+import type { Stream, StreamHandler } from '@lockkeeper/protocol/link/stream';
+import { WireFault } from '@lockkeeper/protocol/link/wire-fault';
+import type { Clock, Timer } from '@lockkeeper/state/clock';
+import type { LinkAnswer, LinkListener } from './contract.ts';
+import type { NodePeer } from './node-peer.ts';
+import type { Peers } from './peers.ts';
+import type { Wheel, WheelEntry } from './wheel.ts';
+
+export interface ErrandSpec {
+  readonly owner: string;
+  /** Only the node under this name may serve it. */
+  readonly incarnation: string | undefined;
+  readonly safe: boolean;
+  readonly body: Uint8Array;
+  /** Null: no deadline (listen is exempt, protocol.md §4.7). */
+  readonly deadlineMs: number | null;
+  head(stream: number, leftMs: number, seenSeq: number): StreamHead;
+}
+
+export interface ErrandDeps {
+  readonly peers: Peers;
+  readonly wheel: Wheel;
+  readonly clock: Clock;
+  readonly settled: (errand: Errand) => void;
+}
+
+/** The node keeps the deadline; ours is for a node that does not. */
+const GRACE_MS = 2_000;
+/** For a node to appear or come back, and for a dead node's lease to end. */
+const PATIENCE_MS = 20_000;
+const NO_NODE_PATIENCE_MS = 5_000;
+const MAX_ATTEMPTS = 24;
+const FIRST_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 1_000;
+
+export class Errand implements StreamHandler, WheelEntry {
+  readonly spec: ErrandSpec;
+  slot = 0;
+  peer: NodePeer | null = null;
+  readonly #deps: ErrandDeps;
+  readonly #listener: LinkListener;
+  readonly #resolve: (answer: LinkAnswer) => void;
+  readonly #begunAt: number;
+  #deadlineAt: number;
+  #channel: Channel | null = null;
+  #stream: Stream | null = null;
+  #started = false;
+  #resent = false;
+  #settled = false;
+  #attempts = 0;
+  #seenSeq = 0;
+  #tried: Set<NodePeer> | null = null;
+  #timer: Timer | null = null;
+  #stopWaiting: (() => void) | null = null;
+
+  constructor(spec: ErrandSpec, listener: LinkListener, deps: ErrandDeps, resolve: (answer: LinkAnswer) => void) {
+    this.spec = spec;
+    this.#listener = listener;
+    this.#deps = deps;
+    this.#resolve = resolve;
+    this.#begunAt = deps.clock.now();
+    this.#deadlineAt = this.#begunAt + (spec.deadlineMs ?? 0);
+    if (spec.deadlineMs !== null) deps.wheel.add(this, spec.deadlineMs + GRACE_MS);
+  }
+
+  begin(): void {
+    if (this.#settled) return;
+    const { incarnation, owner } = this.spec;
+    if (incarnation !== undefined) this.#beginAt(incarnation);
+    else {
+      const peer = this.#deps.peers.choose(owner, this.#tried);
+      if (peer !== undefined) this.#send(peer);
+      // All that may take it were tried: they may have changed their minds after a pause.
+      else if (this.#tried !== null && this.#tried.size > 0) this.#pause();
+      else this.#awaitNode('No pool manager can be reached.');
+    }
+  }
+
+  /** Ends it from this side: the caller left, its deadline came, or its link closes. */
+  abandon(reason: FaultReason, message: string): void {
+    this.#leave();
+    this.#fail(reason, message);
+  }
+
+  expire(): void {
+    const left = this.#deadlineAt + GRACE_MS - this.#deps.clock.now();
+    if (left > 0) this.#deps.wheel.add(this, left);
+    else this.abandon('timeout', 'No answer came in time.');
+  }
+
+  message(head: StreamHead, body: Uint8Array): undefined | Promise<void> {
+    switch (head.kind) {
+      case 'event': {
+        this.#seenSeq = head.seq;
+        this.#started = true;
+        if (this.spec.deadlineMs !== null) this.#deadlineAt = this.#deps.clock.now() + this.spec.deadlineMs;
+        const taking = this.#listener.event(head.method, body, head.seq);
+        return taking instanceof Promise ? taking : undefined;
+      }
+      case 'started':
+        this.#started = true;
+        return undefined;
+      case 'accepted':
+        this.#started = true;
+        this.#listener.accepted?.();
+        return undefined;
+      case 'result':
+        this.#over();
+        this.#settle({ kind: 'result', head, body });
+        return undefined;
+      case 'error':
+        this.#over();
+        this.#faulted(head);
+        return undefined;
+      default:
+        throw new WireFault('bad-frame', `${head.kind} from a node`);
+    }
+  }
+
+  broken(reason: string): void {
+    this.#forget();
+    if (this.#settled) return;
+    const again = !this.#started || (this.spec.safe && !this.#resent);
+    if (!again) {
+      this.#fail('lost', `The connection to the pool manager was lost: ${reason}.`);
+      return;
+    }
+    if (this.#started) this.#resent = true;
+    this.#started = false;
+    this.begin();
+  }
+
+  #faulted(fault: Fault): void {
+    const { reason } = fault;
+    const elsewhere = !this.#started && this.spec.incarnation === undefined;
+    if (elsewhere && reason === 'moved' && fault.node !== undefined) {
+      const { peers } = this.#deps;
+      const known = peers.withId(fault.node);
+      peers.moved(this.spec.owner, fault.node);
+      this.#tried = null;
+      // The node that has it is not there, or refused before: its lease ends, or it comes back.
+      if (known === undefined || known.channel === null || known.draining || this.#attempts > 3) this.#pause();
+      else this.begin();
+    } else if (elsewhere && reason === 'draining') {
+      this.#tried ??= new Set();
+      if (this.peer !== null) {
+        this.#deps.peers.drains(this.peer);
+        this.#tried.add(this.peer);
+      }
+      this.begin();
+    } else this.#settle({ kind: 'fault', fault });
+  }
+
+  #beginAt(incarnation: string): void {
+    const peer = this.#deps.peers.withIncarnation(incarnation);
+    if (peer === undefined) this.#fail('lost', 'The node that ran this is gone.', true);
+    else if (peer.channel !== null) this.#send(peer);
+    else this.#awaitNode('The node that runs this cannot be reached.');
+  }
+
+  #send(peer: NodePeer): void {
+    this.#attempts += 1;
+    if (this.#attempts > MAX_ATTEMPTS) {
+      this.#fail('unavailable', 'No pool manager takes this call.');
+      return;
+    }
+    const channel = peer.channel!;
+    const stream = channel.open(this);
+    this.peer = peer;
+    this.#channel = channel;
+    this.#stream = stream;
+    const leftMs = this.#attempts === 1 ? (this.spec.deadlineMs ?? 0) : this.#left();
+    if (channel.send(stream, this.spec.head(stream.id, leftMs, this.#seenSeq), this.spec.body)) return;
+    this.#leave();
+    this.#fail('too-large', 'The request does not fit the link.');
+  }
+
+  #left(): number {
+    return this.spec.deadlineMs === null ? 0 : Math.max(1, this.#deadlineAt - this.#deps.clock.now());
+  }
+
+  /** Until something about the nodes changes. */
+  #awaitNode(words: string): void {
+    const left = this.#begunAt + NO_NODE_PATIENCE_MS - this.#deps.clock.now();
+    if (left <= 0) {
+      if (this.spec.incarnation === undefined) this.#fail('unavailable', words);
+      else this.#fail('lost', words, true);
+      return;
+    }
+    const go = () => {
+      this.#wake();
+      this.begin();
+    };
+    this.#stopWaiting = this.#deps.peers.onceChanged(go);
+    this.#timer = this.#deps.clock.setTimer(left, go);
+  }
+
+  /** For a lease to end, or a drained cluster to get a new node. */
+  #pause(): void {
+    const { clock } = this.#deps;
+    if (clock.now() - this.#begunAt > PATIENCE_MS) {
+      this.#fail('unavailable', 'No pool manager takes this call now.');
+      return;
+    }
+    this.#tried = null;
+    const pause = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(5, this.#attempts));
+    this.#timer = clock.setTimer(pause, () => {
+      this.#wake();
+      this.begin();
+    });
+  }
+
+  #wake(): void {
+    this.#timer?.clear();
+    this.#timer = null;
+    this.#stopWaiting?.();
+    this.#stopWaiting = null;
+  }
+
+  /** The node has ended the stream. */
+  #over(): void {
+    if (this.#stream !== null) this.#channel?.leave(this.#stream);
+    this.#forget();
+  }
+
+  /** We end the stream. */
+  #leave(): void {
+    if (this.#stream !== null) this.#channel?.close(this.#stream);
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#stream = null;
+    this.#channel = null;
+  }
+
+  #fail(reason: FaultReason, message: string, mayHaveRun = this.#started || this.#resent): void {
+    this.#settle({ kind: 'fault', fault: faultOf(reason, message, mayHaveRun) });
+  }
+
+  #settle(answer: LinkAnswer): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    this.#wake();
+    if (this.slot !== 0) this.#deps.wheel.remove(this);
+    this.#deps.settled(this);
+    this.#resolve(answer);
+  }
+}
+
+export function faultOf(reason: FaultReason, message: string, mayHaveRun: boolean): Fault {
+  return { kind: 'error', stream: 0, seq: 0, reason, code: -32603, message, mayHaveRun };
+}

@@ -1,0 +1,221 @@
+// A pair of proved lanes as one multiplexed channel (design §4, §11): streams with order and credit over a small and a
+// bulk lane. The same on both ends; only the gateway's end opens streams. It has no timers: heartbeat.ts watches it.
+
+import type { Arrival } from './decoder.ts';
+import type { Cancel, ControlHead, Credit, NodeState, Notify, StreamHead } from './frames.ts';
+import { NO_BODY } from './frames.ts';
+import { Inbox } from './inbox.ts';
+import type { Lane } from './lane.ts';
+import { Outbox } from './outbox.ts';
+import { Stream, type StreamHandler } from './stream.ts';
+import { WireFault } from './wire-fault.ts';
+
+export interface ChannelDeps {
+  readonly small: Lane;
+  readonly bulk: Lane;
+  /** The node's end: a handler for a stream that the peer began with `head`. Absent at the gateway's end. */
+  readonly accept?: (stream: Stream, head: StreamHead) => StreamHandler;
+  readonly control: (head: Cancel | Notify | NodeState) => void;
+  /** This stream's receiver holds most of what is too much: it must be ended (`leave`). */
+  readonly tooSlow: (stream: Stream) => void;
+  readonly failed: (stream: Stream, error: unknown) => void;
+  /** Runs it once the events at hand are dealt with, so that a burst is one write. */
+  readonly schedule: (run: () => void) => void;
+}
+
+/** Streams that the peer has closed or only half begun, kept for the message that was overtaken. */
+const MAX_UNBEGUN = 1024;
+
+export class Channel {
+  readonly #deps: ChannelDeps;
+  readonly #streams = new Map<number, Stream>();
+  readonly #unbegun = new Set<Stream>();
+  readonly #outbox: Outbox;
+  readonly #inbox: Inbox;
+  #lastStream = 0;
+  #scheduled = false;
+  #ended = false;
+
+  constructor(deps: ChannelDeps) {
+    this.#deps = deps;
+    this.#outbox = new Outbox({
+      small: deps.small.socket,
+      bulk: deps.bulk.socket,
+      touched: () => this.#touched(),
+      ended: (stream) => this.#forget(stream),
+    });
+    this.#inbox = new Inbox({
+      credit: (head) => this.#outbox.control(head),
+      tooMuch: () => this.#endSlowest(),
+      failed: deps.failed,
+    });
+    const sink = {
+      control: (head: ControlHead) => this.#control(head),
+      message: (arrival: Arrival) => this.#message(arrival),
+      part: (stream: number, bytes: number) => this.#part(stream, bytes),
+      aborted: (stream: number) => this.#aborted(stream),
+    };
+    deps.small.become(sink);
+    deps.bulk.become(sink);
+  }
+
+  /** Streams that are open now. */
+  get size(): number {
+    return this.#streams.size - this.#unbegun.size;
+  }
+
+  open(handler: StreamHandler): Stream {
+    do this.#lastStream = this.#lastStream >= 0xffff_ffff ? 1 : this.#lastStream + 1;
+    while (this.#streams.has(this.#lastStream));
+    const stream = new Stream(this.#lastStream);
+    stream.handler = handler;
+    this.#streams.set(stream.id, stream);
+    return stream;
+  }
+
+  /** False when the message is larger than the link carries: nothing was sent. */
+  send(stream: Stream, head: StreamHead, body: Uint8Array = NO_BODY): boolean {
+    if (this.#ended || stream.ending) return true;
+    return this.#outbox.send(stream, head, body);
+  }
+
+  control(head: ControlHead): void {
+    if (!this.#ended) this.#outbox.control(head);
+  }
+
+  /** Nothing more will be sent; the stream is forgotten when the last byte is handed over. */
+  finish(stream: Stream): void {
+    if (!stream.ending) this.#outbox.end(stream);
+  }
+
+  /** No longer interested, in either direction: unsent bytes are dropped, later messages ignored. */
+  leave(stream: Stream): void {
+    if (!this.#streams.has(stream.id)) return;
+    this.#outbox.drop(stream);
+    this.#forget(stream);
+  }
+
+  /** The gateway's way to leave: the node is told, unless it has never heard of the stream. */
+  close(stream: Stream): void {
+    if (this.#ended || !this.#streams.has(stream.id)) return;
+    this.#outbox.drop(stream);
+    if (stream.sendSeq > 0) this.#outbox.sendAtOnce(stream, { kind: 'close', stream: stream.id });
+    this.#forget(stream);
+  }
+
+  pending(stream: Stream): number {
+    return this.#outbox.pending(stream);
+  }
+
+  /** Writes what is collected for the small lane without waiting for the end of the burst. */
+  flushSmall(): void {
+    if (!this.#ended) this.#outbox.flushSmall();
+  }
+
+  drained(lane: 'small' | 'bulk'): void {
+    if (lane === 'small') this.#outbox.smallDrained();
+    this.#touched();
+  }
+
+  /** Ends both lanes and tells every stream. */
+  end(reason: string): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#deps.small.end(reason);
+    this.#deps.bulk.end(reason);
+    const handlers = [...this.#streams.values()].map((stream) => stream.handler);
+    for (const stream of this.#streams.values()) this.#inbox.forget(stream);
+    this.#streams.clear();
+    this.#unbegun.clear();
+    for (const handler of handlers) handler?.broken(reason);
+  }
+
+  #touched(): void {
+    if (this.#scheduled || this.#ended) return;
+    this.#scheduled = true;
+    this.#deps.schedule(() => {
+      this.#scheduled = false;
+      if (!this.#ended) this.#outbox.flush();
+    });
+  }
+
+  #control(head: ControlHead): void {
+    switch (head.kind) {
+      case 'credit':
+        this.#granted(head);
+        return;
+      case 'cancel':
+      case 'notify':
+      case 'node':
+        this.#deps.control(head);
+        return;
+      default:
+        throw new WireFault('bad-frame', `${head.kind} on an open connection`);
+    }
+  }
+
+  #granted(head: Credit): void {
+    if (head.stream === 0) {
+      this.#outbox.grantConnection(head.bytes);
+      return;
+    }
+    const stream = this.#streams.get(head.stream);
+    if (stream !== undefined) this.#outbox.grant(stream, head.bytes, head.advance === true);
+  }
+
+  #message(arrival: Arrival): void {
+    this.#inbox.received(arrival.fresh);
+    const stream = this.#streams.get(arrival.stream) ?? this.#unknown(arrival.stream);
+    if (stream === undefined) return;
+    if (stream.handler === null && arrival.seq === 0) this.#begin(stream, arrival.head as StreamHead);
+    this.#inbox.arrived(stream, arrival);
+  }
+
+  #part(id: number, bytes: number): void {
+    this.#inbox.received(bytes);
+    const stream = this.#streams.get(id) ?? this.#unknown(id);
+    if (stream !== undefined) this.#inbox.part(stream, bytes);
+  }
+
+  #aborted(id: number): void {
+    const stream = this.#streams.get(id);
+    if (stream !== undefined && this.#unbegun.has(stream)) this.#forget(stream);
+  }
+
+  #begin(stream: Stream, head: StreamHead): void {
+    this.#unbegun.delete(stream);
+    // `accept` is there: only then are unknown streams kept.
+    stream.handler = this.#deps.accept!(stream, head);
+  }
+
+  /** At the gateway: a stream it has left. At the node: a new one, perhaps seen by its second message first. */
+  #unknown(id: number): Stream | undefined {
+    if (this.#deps.accept === undefined) return undefined;
+    if (id === 0) throw new WireFault('bad-frame', 'stream 0 carries no messages');
+    const stream = new Stream(id);
+    this.#streams.set(id, stream);
+    this.#unbegun.add(stream);
+    if (this.#unbegun.size > MAX_UNBEGUN) {
+      for (const oldest of this.#unbegun) {
+        this.#forget(oldest);
+        break;
+      }
+    }
+    return stream;
+  }
+
+  #forget(stream: Stream): void {
+    this.#streams.delete(stream.id);
+    this.#unbegun.delete(stream);
+    this.#inbox.forget(stream);
+    stream.ending = true;
+  }
+
+  #endSlowest(): void {
+    let slowest: Stream | null = null;
+    for (const stream of this.#streams.values()) {
+      if (slowest === null || stream.unconsumed > slowest.unconsumed) slowest = stream;
+    }
+    if (slowest !== null) this.#deps.tooSlow(slowest);
+  }
+}

@@ -1,0 +1,245 @@
+// Which owner keys this node may serve (design §4). A key held and fresh costs no look at the store. All leases are
+// renewed by one loop. After a stall nothing is claimed until the leases have been read again; keys that were lost are
+// reported, so that their children die, and the node goes on under a new incarnation.
+
+import type { Clock, Timer } from '../clock.ts';
+import type { Store } from '../store.ts';
+import { LEASE_MS, type Lease, leaseKey, leaseValue, parseHolder, renewLease } from './lease.ts';
+import type { NodeRecord } from './record.ts';
+import type { StallWatch } from './stall-watch.ts';
+
+export type Claim =
+  | { readonly kind: 'held' }
+  | { readonly kind: 'moved'; readonly node: string }
+  | { readonly kind: 'unreachable' };
+
+export interface OwnerKey {
+  readonly tenant: string;
+  readonly owner: string;
+}
+
+export interface OwnershipDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly nodeId: string;
+  /** A lease of a node's former life is void: the list of nodes tells. */
+  readonly nodes: { live(): readonly NodeRecord[] };
+  readonly stall: StallWatch;
+  readonly token: () => string;
+  /** Synchronously, before any further claim: kill what runs for these keys. */
+  readonly lost: (keys: readonly OwnerKey[]) => void;
+  /** The node's name for its life has changed: register it, tell the gateways. */
+  readonly reborn: (incarnation: string) => void;
+  readonly warn: (words: string) => void;
+  /** Keys unclaimed for `idleMs` are released unless this says that they are in use. */
+  readonly inUse?: (key: OwnerKey) => boolean;
+  readonly leaseMs?: number;
+  readonly idleMs?: number;
+  readonly maxKeys?: number;
+}
+
+export interface HeldKeys {
+  claim(tenant: string, owner: string): Promise<Claim>;
+  release(tenant: string, owner: string): Promise<void>;
+  readonly incarnation: string;
+  readonly size: number;
+  /** Releases everything; claims afterwards are `unreachable`. Idempotent. */
+  close(): Promise<void>;
+}
+
+const HELD: Promise<Claim> = Promise.resolve({ kind: 'held' });
+const IDLE_MS = 15 * 60_000;
+const MAX_KEYS = 100_000;
+const TOGETHER = 64;
+const MAX_TRIES = 3;
+/** A store that did not answer is asked again for a claim after this long. */
+const RETRY_MS = 1_000;
+
+export function createOwnership(deps: OwnershipDeps): HeldKeys {
+  const { store, clock, stall } = deps;
+  const leaseMs = deps.leaseMs ?? LEASE_MS;
+  const held = new Map<string, Lease>();
+  const claiming = new Map<string, Promise<Claim>>();
+  let incarnation = deps.token();
+  let rechecking: Promise<void> | null = null;
+  let closed = false;
+  let failedAt = Number.NEGATIVE_INFINITY;
+  let timer: Timer = clock.setTimer(leaseMs / 3, round);
+
+  async function inBatches(leases: readonly Lease[], work: (lease: Lease) => Promise<void>): Promise<void> {
+    for (let i = 0; i < leases.length; i += TOGETHER) await Promise.all(leases.slice(i, i + TOGETHER).map(work));
+  }
+
+  /** Renews all; what somebody else has is lost. A store that does not answer loses nothing. */
+  async function renewAll(): Promise<void> {
+    const gone: Lease[] = [];
+    let unanswered = 0;
+    await inBatches([...held.values()], async (lease) => {
+      const asked = clock.now();
+      try {
+        if (await renewLease(store, lease, leaseMs)) lease.safeUntil = asked + leaseMs;
+        else gone.push(lease);
+      } catch {
+        unanswered += 1;
+      }
+    });
+    if (unanswered > 0) {
+      failedAt = clock.now();
+      deps.warn(`${unanswered} leases could not be renewed`);
+    }
+    const lost = gone.filter((lease) => held.get(lease.owner) === lease);
+    if (lost.length > 0) await rebirth(lost);
+  }
+
+  /** The rest of the leases get the new name before anybody hears of it: a lease of a former life may be taken. */
+  async function rebirth(gone: readonly Lease[]): Promise<void> {
+    incarnation = deps.token();
+    lose(gone);
+    const alsoGone: Lease[] = [];
+    await inBatches([...held.values()], async (lease) => {
+      const value = leaseValue({ node: deps.nodeId, incarnation }, deps.token());
+      const asked = clock.now();
+      const renamed = await store.compareAndSet(lease.key, lease.value, value, leaseMs).catch(() => false);
+      if (!renamed) alsoGone.push(lease);
+      else {
+        lease.value = value;
+        lease.safeUntil = asked + leaseMs;
+      }
+    });
+    lose(alsoGone.filter((lease) => held.get(lease.owner) === lease));
+    deps.reborn(incarnation);
+  }
+
+  function lose(leases: readonly Lease[]): void {
+    for (const lease of leases) held.delete(lease.owner);
+    if (leases.length > 0) deps.lost(leases.map(({ tenant, owner }) => ({ tenant, owner })));
+  }
+
+  function releaseIdle(): void {
+    const before = clock.now() - (deps.idleMs ?? IDLE_MS);
+    for (const lease of held.values()) {
+      if (lease.usedAt > before || deps.inUse?.(lease) === true) continue;
+      release(lease.tenant, lease.owner).catch(() => deps.warn('an idle lease was not released'));
+    }
+  }
+
+  function recheck(): Promise<void> {
+    rechecking ??= renewAll().finally(() => {
+      rechecking = null;
+    });
+    return rechecking;
+  }
+
+  function round(): void {
+    releaseIdle();
+    recheck()
+      .catch((error: unknown) => deps.warn(`leases were not renewed: ${String(error)}`))
+      .finally(() => {
+        if (!closed) timer = clock.setTimer(leaseMs / 3, round);
+      });
+  }
+
+  const noMoreStalls = stall.onStall((ms) => {
+    deps.warn(`the process stood still for ${ms} ms; leases are read again`);
+    for (const lease of held.values()) lease.safeUntil = 0;
+    recheck().catch((error: unknown) => deps.warn(`leases were not read: ${String(error)}`));
+  });
+
+  async function take(tenant: string, owner: string): Promise<Claim> {
+    if (held.size >= (deps.maxKeys ?? MAX_KEYS)) throw new Error('this node holds too many keys');
+    const key = leaseKey(tenant, owner);
+    for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+      const asked = clock.now();
+      const life = incarnation;
+      const value = leaseValue({ node: deps.nodeId, incarnation: life }, deps.token());
+      if (!(await store.setIfAbsent(key, value, leaseMs))) {
+        const standing = await store.get(key);
+        if (standing === null) continue;
+        const holder = parseHolder(standing);
+        const other = holder !== null && !isFormerLife(holder.node, holder.incarnation);
+        if (other) return { kind: 'moved', node: holder.node };
+        if (!(await store.compareAndSet(key, standing, value, leaseMs))) continue;
+      }
+      if (life === incarnation && !closed) {
+        held.set(owner, { tenant, owner, key, value, safeUntil: asked + leaseMs, usedAt: asked });
+        return HELD;
+      }
+      // Taken under a name that is no longer ours: others may take it from us, so it must not be served.
+      await store.compareAndDelete(key, value);
+    }
+    return { kind: 'unreachable' };
+  }
+
+  function isFormerLife(node: string, life: string): boolean {
+    if (node === deps.nodeId) return true;
+    return deps.nodes.live().some((n) => n.id === node && n.incarnation !== life);
+  }
+
+  async function slowly(tenant: string, owner: string): Promise<Claim> {
+    try {
+      if (rechecking !== null) await rechecking;
+      if (held.has(owner)) {
+        if (fresh(owner)) return HELD;
+        if (clock.now() - failedAt < RETRY_MS) return { kind: 'unreachable' };
+        await recheck();
+        if (held.has(owner)) return fresh(owner) ? HELD : { kind: 'unreachable' };
+      }
+      return await take(tenant, owner);
+    } catch (error) {
+      deps.warn(`a lease could not be read or taken: ${String(error)}`);
+      return { kind: 'unreachable' };
+    }
+  }
+
+  function fresh(owner: string): boolean {
+    const lease = held.get(owner);
+    return lease !== undefined && clock.now() < lease.safeUntil;
+  }
+
+  function claim(tenant: string, owner: string): Promise<Claim> {
+    stall.check();
+    const lease = held.get(owner);
+    if (lease !== undefined) {
+      const now = clock.now();
+      lease.usedAt = now;
+      if (now < lease.safeUntil) return HELD;
+    }
+    if (closed) return Promise.resolve({ kind: 'unreachable' });
+    let flight = claiming.get(owner);
+    if (flight === undefined) {
+      flight = slowly(tenant, owner).finally(() => claiming.delete(owner));
+      claiming.set(owner, flight);
+    }
+    return flight;
+  }
+
+  async function release(_tenant: string, owner: string): Promise<void> {
+    const lease = held.get(owner);
+    if (lease === undefined) return;
+    held.delete(owner);
+    try {
+      await store.compareAndDelete(lease.key, lease.value);
+    } catch {
+      deps.warn('a lease was not released; it ends by itself');
+    }
+  }
+
+  return {
+    claim,
+    release,
+    get incarnation() {
+      return incarnation;
+    },
+    get size() {
+      return held.size;
+    },
+    close: async () => {
+      if (closed) return;
+      closed = true;
+      timer.clear();
+      noMoreStalls();
+      await Promise.allSettled(claiming.values());
+      await inBatches([...held.values()], ({ tenant, owner }) => release(tenant, owner));
+    },
+  };
+}
