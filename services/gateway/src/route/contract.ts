@@ -51,7 +51,7 @@ export interface Delivers {
 }
 
 export interface RouteDeps {
-  readonly link: Link;
+  readonly link: Pick<Link, 'call'>;
   readonly store: Store;
   readonly config: ConfigSource;
   readonly clock: Clock;

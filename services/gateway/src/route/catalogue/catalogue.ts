@@ -136,7 +136,14 @@ function source(
   };
 }
 
-async function ask(link: Link, exchange: Exchange, up: Upstream, xid: string, method: string, signal: AbortSignal) {
+async function ask(
+  link: Pick<Link, 'call'>,
+  exchange: Exchange,
+  up: Upstream,
+  xid: string,
+  method: string,
+  signal: AbortSignal,
+) {
   const request = linkRequest(exchange, up, xid, { method, body: NO_BYTES, safe: true });
   const answer = await link.call(request, SILENT, signal);
   if (answer.kind === 'fault') {
