@@ -1,0 +1,88 @@
+// From the validated shape to the snapshot that all services read: names looked up, paths absolute, everything frozen.
+
+import {
+  type AuthSettings,
+  type IssuerSettings,
+  type RouteSettings,
+  type ServerSpec,
+  type Snapshot,
+  serverId,
+} from '@lockkeeper/protocol/config/settings';
+import type { Digester } from './digest.ts';
+import type { ConfigShape, IssuerShape, ServerShape } from './shape.ts';
+
+export interface BuildDeps {
+  readonly digester: Digester;
+  readonly absolute: (path: string) => string;
+}
+
+export function buildSnapshot(shape: ConfigShape, { digester, absolute }: BuildDeps): Snapshot {
+  const servers = shape.servers.map((server, i) => serverSpec(server, i, { digester, absolute }));
+  const { seal, link } = shape;
+  return freeze({
+    version: digester.of(shape, []).slice(0, 16),
+    listen: shape.listen,
+    publicBaseUrl: (shape.publicBaseUrl ?? defaultBaseUrl(shape.listen)).replace(/\/+$/, ''),
+    state: shape.state === 'memory' ? { kind: 'memory' } : { kind: 'redis', url: shape.state },
+    auth: authSettings(shape.auth, absolute),
+    tenants: new Map(shape.tenants.map((tenant) => [tenant.name, freeze({ name: tenant.name })])),
+    servers: new Map(servers.map((server) => [serverId(server.tenant, server.name), freeze(server)])),
+    policy: shape.policy.map((rule, i) => ({ ...rule, name: rule.name ?? `policy[${i}]` })),
+    routes: shape.routes.map(routeSettings),
+    limits: shape.limits,
+    link,
+    ...(seal === undefined ? {} : { seal }),
+    log: shape.log,
+  });
+}
+
+function defaultBaseUrl({ host, port }: ConfigShape['listen']): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+function serverSpec(server: ServerShape, index: number, { digester, absolute }: BuildDeps): ServerSpec {
+  const shared = server.isolation === 'shared';
+  const ask = {
+    roots: shared ? 'never' : (server.ask?.roots ?? 'caller'),
+    sampling: shared ? 'never' : (server.ask?.sampling ?? 'caller'),
+    elicitation: shared ? 'never' : (server.ask?.elicitation ?? 'caller'),
+  } as const;
+  const spec = { ...server, ask };
+  // Before the working directory is made absolute: services may have the file in different places.
+  const digest = digester.of(spec, ['servers', index]);
+  return { ...spec, stdio: { ...server.stdio, cwd: absolute(server.stdio.cwd) }, digest };
+}
+
+function authSettings({ mode, issuers }: ConfigShape['auth'], absolute: BuildDeps['absolute']): AuthSettings {
+  if (mode === 'open') return { mode };
+  return { mode, issuers: (issuers ?? []).map((issuer) => issuerSettings(issuer, absolute)) };
+}
+
+function issuerSettings(shape: IssuerShape, absolute: BuildDeps['absolute']): IssuerSettings {
+  const { jwksFile, jwksUri, claims, ...rest } = shape;
+  return {
+    ...rest,
+    jwks: jwksUri === undefined ? { file: absolute(jwksFile ?? '') } : { uri: jwksUri },
+    // Without a tenant claim nothing is read: the issuer names exactly one tenant then.
+    claims: { ...claims, tenant: claims.tenant ?? '' },
+  };
+}
+
+function routeSettings(route: ConfigShape['routes'][number]): RouteSettings {
+  const { server, servers, revisions, sse, path, tenant } = route;
+  return {
+    path,
+    tenant,
+    servers: server === undefined ? (servers ?? []) : [server],
+    aggregate: server === undefined,
+    revisions,
+    sse: sse && revisions.includes('2024-11-05'),
+  };
+}
+
+/** All the way down. Maps have no way to be frozen; their type is read-only. */
+function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || value instanceof Map || Object.isFrozen(value)) return value;
+  for (const inner of Object.values(value)) freeze(inner);
+  return Object.freeze(value);
+}

@@ -1,0 +1,26 @@
+// Pairs of a server's settings that cannot both be meant (design §5).
+
+import { type Check, itemAt, itemsAt, numberAt, textAt } from '../draft.ts';
+
+const ASKS = ['roots', 'sampling', 'elicitation'];
+
+export const checkServers: Check = (draft, report) => {
+  for (const server of itemsAt(draft.root, 'servers')) {
+    const isolation = textAt(server, 'isolation');
+    if (server.value.keepsNothing === true && isolation !== 'exclusive') {
+      const words = 'keepsNothing is a statement about exclusive processes: set isolation: exclusive, or take it out';
+      report([...server.path, 'keepsNothing'], words);
+    }
+    const ask = itemAt(server, 'ask');
+    for (const key of isolation === 'shared' && ask !== undefined ? ASKS : []) {
+      if (ask?.value[key] !== 'caller') continue;
+      const words = 'a shared server cannot ask, since nobody knows whose question it is: set never, or take it out';
+      report([...server.path, 'ask', key], words);
+    }
+    const pool = itemAt(server, 'pool');
+    const [warm, max] = pool === undefined ? [] : [numberAt(pool, 'minWarm'), numberAt(pool, 'max')];
+    if (warm !== undefined && max !== undefined && warm > max) {
+      report([...server.path, 'pool', 'minWarm'], 'pool.minWarm is more than pool.max: lower it, or raise max');
+    }
+  }
+};

@@ -1,0 +1,78 @@
+// `${env:NAME}` and `${file:path}` in any text of the configuration, for secrets. Remembers where they stood, so that
+// digests take such values as keyed hashes and sentences never show them.
+
+import { readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type Path, pointer, type Report } from './faults.ts';
+
+export interface ReferenceDeps {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Paths are relative to this one: the folder of the configuration file. */
+  readonly folder: string;
+  readonly report: Report;
+}
+
+export interface Resolved {
+  readonly data: unknown;
+  /** Pointers of the texts that had a reference in them. */
+  readonly secret: ReadonlySet<string>;
+  /** Pointers of those that could not be resolved, and are left as written. */
+  readonly broken: ReadonlySet<string>;
+  readonly files: readonly string[];
+}
+
+const REFERENCE = /\$(\$)?\{(env|file):([^{}]*)\}/g;
+const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const MAX_FILE_BYTES = 1024 * 1024;
+
+export function resolveReferences(data: unknown, { env, folder, report }: ReferenceDeps): Resolved {
+  const secret = new Set<string>();
+  const broken = new Set<string>();
+  const files = new Set<string>();
+
+  function valueFor(kind: string, name: string): { value: string } | { fault: string } {
+    if (kind === 'file') return readSecret(resolve(folder, name), name, files);
+    if (!ENV_NAME.test(name)) return { fault: '${env:…} needs the name of an environment variable' };
+    const value = env[name];
+    return value === undefined
+      ? { fault: `the environment variable ${name} is not set: set it, or take the reference out` }
+      : { value };
+  }
+
+  function resolveText(text: string, path: Path): string {
+    return text.replace(REFERENCE, (whole: string, escaped: string | undefined, kind: string, name: string) => {
+      if (escaped !== undefined) return whole.slice(1);
+      secret.add(pointer(path));
+      const found = valueFor(kind, name);
+      if ('value' in found) return found.value;
+      broken.add(pointer(path));
+      report(path, found.fault);
+      return whole;
+    });
+  }
+
+  function resolveAll(value: unknown, path: Path): unknown {
+    if (typeof value === 'string') return resolveText(value, path);
+    if (Array.isArray(value)) return value.map((item, i) => resolveAll(item, [...path, i]));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, resolveAll(inner, [...path, key])]));
+  }
+
+  return { data: resolveAll(data, []), secret, broken, files: [...files] };
+}
+
+/** Without its last line break, which editors and `echo` add. */
+function readSecret(file: string, name: string, files: Set<string>): { value: string } | { fault: string } {
+  files.add(file);
+  try {
+    const about = statSync(file);
+    if (!about.isFile()) return { fault: `${name} is not a file` };
+    if (about.size > MAX_FILE_BYTES) return { fault: `the file ${name} is larger than 1 MiB: is it the right one?` };
+    return { value: readFileSync(file, 'utf8').replace(/\r?\n$/, '') };
+  } catch (error) {
+    const why = (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'does not exist' : 'cannot be read';
+    return {
+      fault: `the file ${name} ${why}: make it, or correct the path (it is relative to the configuration file)`,
+    };
+  }
+}

@@ -1,0 +1,37 @@
+// Sizes, counts and times. Each has a bound because nothing is unbounded; the defaults are generous.
+
+import { count, group } from './node.ts';
+
+const MIB = 1024 * 1024;
+const HOUR_MS = 3_600_000;
+
+export const LIMITS = group(
+  'Sizes, counts and times.',
+  {
+    maxBodyBytes: count('Largest request body.', 1024, 1024 * MIB, 4 * MIB),
+    maxLineBytes: count(
+      'Longest line that a server may write. A longer one fails its exchange.',
+      1024,
+      1024 * MIB,
+      16 * MIB,
+    ),
+    maxResultBytes: count('Largest result of one exchange.', 1024, 1024 * MIB, 16 * MIB),
+    maxBatch: count('Most messages in one batch (2025-03-26 only).', 1, 10_000, 100),
+    maxDepth: count('Deepest nesting of a request body.', 8, 1024, 128),
+    maxPerServer: count('Most processes of one server on a node, all pool keys together.', 1, 100_000, 64),
+    maxPerTenant: count('Most processes of one tenant on a node.', 1, 100_000, 128),
+    maxPerNode: count('Most processes on a node.', 1, 100_000, 256),
+    maxSessionsPerPrincipal: count('Most legacy sessions of one person and client.', 1, 1_000_000, 1000),
+    sessionIdleMs: count('An unused legacy session ends after this time.', 1000, 720 * HOUR_MS, HOUR_MS / 2),
+    sessionMaxMs: count('A legacy session ends at this age.', 1000, 8760 * HOUR_MS, 24 * HOUR_MS),
+    queueMs: count('Longest wait for a process; then the answer is "busy".', 1, HOUR_MS, 30_000),
+    maxQueue: count('Most calls that wait for processes of one pool key.', 1, 1_000_000, 1000),
+    keepAliveMs: count('Pause between keep-alive comments on a quiet stream.', 1000, 55_000, 15_000),
+    holdMs: count('How long a reply may stay undecided between JSON and a stream.', 0, 10_000, 250),
+    maxInFlightPerPrincipal: count('Most calls of one person at once, on one replica.', 1, 1_000_000, 1024),
+    pageSize: count('Entries of one page of a list. Some clients read the first page only.', 1, 100_000, 1000),
+    listTtlMs: count('How long a list of a server may be served from memory.', 0, 24 * HOUR_MS, 60_000),
+    drainMs: count('How long work may go on after a process was told to end.', 0, 24 * HOUR_MS, 30_000),
+  },
+  { default: {} },
+);

@@ -1,0 +1,83 @@
+// The servers behind the gateway and how their processes are kept (design §5).
+
+import { serverName, tenantName } from './names.ts';
+import { choice, count, flag, group, list, type SchemaNode, text } from './node.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+
+const STDIO = group(
+  'How to start it. It gets a scrubbed environment: what it needs is named here.',
+  {
+    command: text('Program to run: a path, or a name that is looked up on PATH. Not a shell line.', {
+      examples: ['node'],
+    }),
+    args: list(
+      'Its arguments. Never put a secret here: every user of the machine can read them.',
+      {
+        description: 'One argument.',
+        type: 'string',
+        maxLength: 32_768,
+      },
+      { default: [] },
+    ),
+    env: {
+      description: 'Its environment variables. For secrets use `${env:NAME}` or `${file:path}`.',
+      type: 'object',
+      propertyNames: { pattern: '^[A-Za-z_][A-Za-z0-9_]*$' },
+      additionalProperties: { description: 'The value.', type: 'string', maxLength: 131_072 },
+      default: {},
+    },
+    cwd: text('Its working directory, relative to this file.', { default: '.' }),
+  },
+  { required: ['command'] },
+);
+
+const ask = (what: string): SchemaNode =>
+  choice(`${what} Default: \`caller\`; \`never\` for a shared server.`, ['caller', 'never']);
+
+const POOL = group(
+  'How many processes are kept per pool key (see `isolation`).',
+  {
+    max: count('Most processes.', 1, 10_000, 8),
+    minWarm: count('Processes that are started before they are needed.', 0, 10_000, 0),
+    idleMs: count('An unused process is stopped after this time.', 1000, 30 * DAY_MS, 300_000),
+    maxAgeMs: count('A process takes no new work at this age.', 1000, 365 * DAY_MS, DAY_MS),
+    maxUses: count('A process takes no new work after so many calls.', 1, 1_000_000_000, 1_000_000),
+  },
+  { default: {} },
+);
+
+export const SERVER = group(
+  'One MCP server.',
+  {
+    name: serverName('Its name, unique in its tenant. Aggregate routes put it before tool names.'),
+    tenant: tenantName('The tenant it belongs to.'),
+    stdio: STDIO,
+    isolation: choice(
+      'Who may share a process. `shared`: everyone of the tenant; `exclusive`: one call, then it ends; `user`: one person; `session`: one session.',
+      ['shared', 'exclusive', 'user', 'session'],
+      { default: 'user' },
+    ),
+    keepsNothing: flag(
+      'For `exclusive`: you state that the server keeps nothing of a call, so a process may be lent again.',
+      false,
+    ),
+    ask: group('Whether its questions reach the caller.', {
+      roots: ask('Which folders it may see.'),
+      sampling: ask('Requests to the caller’s model.'),
+      elicitation: ask('Questions to the person.'),
+    }),
+    pool: POOL,
+    era: choice('Which protocol era it speaks. `auto`: found out by a probe.', ['auto', 'legacy', 'modern'], {
+      default: 'auto',
+    }),
+    startTimeoutMs: count('It must have introduced itself within this time.', 100, 3_600_000, 30_000),
+    callTimeoutMs: count(
+      'A call must end within this time; waiting for people is not counted.',
+      100,
+      7 * DAY_MS,
+      300_000,
+    ),
+  },
+  { required: ['name', 'tenant', 'stdio'] },
+);
