@@ -36,6 +36,8 @@ export interface ExchangeDeps {
   readonly slowMs: number;
   /** On top of the start time-out: the probe of a server not seen before. */
   readonly probeMs: number;
+  /** Progress keeps a call alive, but not for ever (26/cancel "maximum timeout"). */
+  readonly maxCallMs: number;
   settled(exchange: DispatchedExchange, how: string, ms: number): void;
 }
 
@@ -48,7 +50,8 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
   private readonly flow: Flow;
   private readonly openedAt: number;
   private readonly leaving = new AbortController();
-  private aliveAt = 0;
+  private calledAt = 0;
+  private progressedAt: number | null = null;
   private timer: Timer | null = null;
   private lease: Lease | null = null;
   private upstream: UpstreamCall | null = null;
@@ -115,7 +118,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
   }
 
   progressed(): void {
-    this.aliveAt = this.deps.clock.now();
+    this.progressedAt = this.deps.clock.now();
   }
 
   result(head: ResultHead, members: Uint8Array): void {
@@ -152,7 +155,8 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
       return;
     }
     this.lease = lease;
-    this.aliveAt = this.deps.clock.now();
+    this.calledAt = this.deps.clock.now();
+    this.progressedAt = null;
     this.arm(this.callMs(), () => this.overdue());
     const upstream = lease.connection.call(this.head, this.body, this);
     if (this.done) upstream.cancel('the exchange has ended');
@@ -194,17 +198,17 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
   private notStarted(): void {
     const words = `it was not ready within ${this.deps.clock.now() - this.openedAt} ms`;
     this.leave(words);
-    this.refuse(faultOf('start-failed', { message: `server ${this.spec.name} could not be started: ${words}` }));
+    this.refuse(faultOf('start-failed', { message: `server "${this.spec.name}" could not be started: ${words}` }));
   }
 
   private overdue(): void {
-    // Progress shows that it works: the call's own time starts anew, the caller's deadline does not (protocol.md §4.7).
-    const rest = Math.min(this.aliveAt + this.spec.callTimeoutMs - this.deps.clock.now(), this.left());
+    // Progress shows that it works: the time starts anew, up to a maximum (protocol.md §4.7).
+    const rest = this.callMs();
     if (rest > 0) {
       this.arm(rest, () => this.overdue());
       return;
     }
-    this.end('timeout', `server ${this.spec.name} did not answer within ${this.deps.clock.now() - this.openedAt} ms`);
+    this.end('timeout', `server "${this.spec.name}" did not answer within ${this.deps.clock.now() - this.openedAt} ms`);
   }
 
   private failed(error: unknown): void {
@@ -214,7 +218,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     if (error instanceof StartError) {
       // The tail is the operator's alone: it may hold anything.
       this.deps.log.warn({ ...where, why: error.words, stderr: error.stderrTail }, 'server could not be started');
-      const message = `server ${this.spec.name} could not be started: ${error.words}`;
+      const message = `server "${this.spec.name}" could not be started: ${error.words}`;
       this.refuse(faultOf('start-failed', { message }));
       return;
     }
@@ -269,6 +273,15 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
   }
 
   private callMs(): number {
-    return Math.min(this.left(), this.spec.callTimeoutMs);
+    const now = this.deps.clock.now();
+    const deadline = this.progressedAt === null ? this.openedAt : this.progressedAt;
+    const call = this.progressedAt ?? this.calledAt;
+    return (
+      Math.min(
+        deadline + this.head.deadlineMs,
+        call + this.spec.callTimeoutMs,
+        this.calledAt + this.deps.maxCallMs,
+      ) - now
+    );
   }
 }

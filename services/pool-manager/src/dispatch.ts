@@ -42,6 +42,7 @@ export interface DispatcherDeps {
   readonly maxQueuedBytes?: number;
   readonly slowMs?: number;
   readonly probeMs?: number;
+  readonly maxCallMs?: number;
   /** The place of subscriptions and of roots changes; without them the one is refused, the other ignored. */
   readonly listen?: Dispatcher['listen'];
   readonly notify?: (head: Notify) => void;
@@ -76,6 +77,7 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
     maxQueuedBytes: deps.maxQueuedBytes ?? 1024 * 1024,
     slowMs: deps.slowMs ?? 30_000,
     probeMs: deps.probeMs ?? 5_000,
+    maxCallMs: deps.maxCallMs ?? 3_600_000,
     settled(exchange, how, ms) {
       const { xid, method } = exchange.head;
       table.remove(xid, exchange);

@@ -78,7 +78,8 @@ export function createStarter(deps: StarterDeps): Starter {
       signal.throwIfAborted();
       return value;
     } catch (error) {
-      if (!signal.aborted) end(wire, 'it could not be started');
+      signal.throwIfAborted();
+      end(wire, 'it could not be started');
       throw error;
     } finally {
       signal.removeEventListener('abort', leave);
