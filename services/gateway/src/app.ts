@@ -1,0 +1,140 @@
+// The gateway's composition root: builds each room, hands it only what it needs, and knows in which order they start,
+// drain and close. No logic of a request lives here.
+
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { ConfigSource } from '@lockkeeper/protocol/config/settings';
+import type { Implementation } from '@lockkeeper/protocol/mcp/capabilities';
+import { sharedSecret } from '@lockkeeper/state/bootstrap';
+import type { Clock } from '@lockkeeper/state/clock';
+import { createProving, randomToken } from '@lockkeeper/state/nodes/proving';
+import { createNodeWatch } from '@lockkeeper/state/nodes/watch';
+import type { Store } from '@lockkeeper/state/store';
+import { createAdminServer } from './http/admin.ts';
+import { createGatewayHttp } from './http/gateway.ts';
+import { createLink } from './link/link.ts';
+import { createLegacyLeg, type RunningLegacyLeg } from './lower/legacy/leg.ts';
+import type { Logging } from './observe/logger.ts';
+import { createMetrics } from './observe/metrics.ts';
+import { createRoute } from './route/answer.ts';
+import { loadSealKeys } from './seal/keys.ts';
+import { createSealRing } from './seal/ring.ts';
+
+export interface GatewayDeps {
+  readonly config: ConfigSource;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly logging: Logging;
+  /** Standalone hands its own; else `link.secret`, else one shared through the store. */
+  readonly linkSecret?: string;
+  /** One process has one set of process metrics. */
+  readonly processMetrics: boolean;
+}
+
+export interface Gateway {
+  /** Resolves when requests are taken: the public port and the admin port, as bound. */
+  start(): Promise<{ readonly port: number; readonly adminPort: number }>;
+  /** Takes no new work, lets what runs end for `drainMs`, then ends everything. Idempotent. */
+  close(drainMs: number): Promise<void>;
+}
+
+const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string })
+  .version;
+
+/** How the gateway introduces itself downstream; never an upstream's identity (protocol.md §2.6). */
+export const SERVER_INFO: Implementation = { name: 'lockkeeper', title: 'Lockkeeper', version: VERSION };
+
+export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
+  const { config, store, clock, logging } = deps;
+  const { log, writeAudit } = logging;
+  const warn = (words: string): void => log.warn(words);
+  const secret = deps.linkSecret ?? (await linkSecret(deps, warn));
+  const keys = await loadSealKeys(config.current(), { store, warn });
+  const ring = createSealRing({
+    keys,
+    now: clock.now,
+    refused: (kind, why) => log.info('a seal was refused', { reason: `${kind}: ${why}` }),
+  });
+  const metrics = createMetrics({ processMetrics: deps.processMetrics });
+  const nodes = createNodeWatch({ store, clock, warn });
+  const link = createLink({
+    nodes,
+    self: { id: `gateway-${randomToken()}`, incarnation: randomToken() },
+    proving: createProving(secret),
+    nonce: randomToken,
+    random: Math.random,
+    clock,
+    log: (level, words) => log[level](words),
+  });
+  const route = createRoute({
+    link,
+    store,
+    config,
+    clock,
+    ring,
+    log: { warn: (fields, words) => log.warn(words, fields) },
+    newXid: randomToken,
+  });
+  let legacy: RunningLegacyLeg | undefined;
+  const http = createGatewayHttp({
+    config,
+    answer: route.answer,
+    legacy: (recorder) => {
+      legacy = createLegacyLeg({
+        ...{ store, config, clock, link, recorder, log },
+        answer: route.answer,
+        initializeInfo: route.initializeInfo,
+        random: randomBytes,
+        serverInfo: SERVER_INFO,
+      });
+      return legacy;
+    },
+    serverInfo: SERVER_INFO,
+    clock,
+    log,
+    metrics,
+    writeAudit,
+  });
+  let state: 'starting' | 'running' | 'draining' = 'starting';
+  const admin = createAdminServer({
+    registry: metrics.registry,
+    started: () => state !== 'starting',
+    notReady: () => [
+      ...(state === 'running' ? [] : [`the gateway is ${state}`]),
+      ...(link.nodes() > 0 ? [] : ['no pool manager is known']),
+    ],
+  });
+  let closing: Promise<void> | null = null;
+
+  async function start(): Promise<{ port: number; adminPort: number }> {
+    await nodes.start();
+    await legacy?.start();
+    await link.start();
+    const { adminHost, adminPort } = config.current().listen;
+    const boundAdmin = await admin.listen(adminHost, adminPort);
+    const port = await http.listen();
+    state = 'running';
+    return { port, adminPort: boundAdmin };
+  }
+
+  async function end(drainMs: number): Promise<void> {
+    state = 'draining';
+    await http.close(drainMs);
+    await link.close();
+    await nodes.close();
+    await admin.close();
+  }
+
+  return {
+    start,
+    close: (drainMs) => {
+      closing ??= end(drainMs);
+      return closing;
+    },
+  };
+}
+
+async function linkSecret({ config, store }: GatewayDeps, warn: (words: string) => void): Promise<string> {
+  const { secret } = config.current().link;
+  return secret ?? (await sharedSecret(store, 'link', 32, { random: randomBytes, warn })).toString('base64url');
+}

@@ -1,0 +1,149 @@
+// The pool manager's composition root: store, ownership, child processes, pools, the link's server; in which order they
+// start, drain and end. No logic of a call lives here.
+
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import type { ConfigSource, Snapshot } from '@lockkeeper/protocol/config/settings';
+import type { Implementation } from '@lockkeeper/protocol/mcp/capabilities';
+import { sharedSecret } from '@lockkeeper/state/bootstrap';
+import type { Clock } from '@lockkeeper/state/clock';
+import { LEASE_MS } from '@lockkeeper/state/nodes/lease';
+import { createOwnership } from '@lockkeeper/state/nodes/ownership';
+import { createProving, randomToken } from '@lockkeeper/state/nodes/proving';
+import { type Registration, registerNode } from '@lockkeeper/state/nodes/registration';
+import { createStallWatch } from '@lockkeeper/state/nodes/stall-watch';
+import { createNodeWatch } from '@lockkeeper/state/nodes/watch';
+import type { Store } from '@lockkeeper/state/store';
+import type { ChildHost } from './child/environment.ts';
+import { sweepOrphans } from './child/marks.ts';
+import { createSpawn } from './child/spawn.ts';
+import { createDispatcher } from './dispatch.ts';
+import { createLinkServer } from './link/server.ts';
+import { createPools } from './pool/naive-pools.ts';
+import { createConnector } from './raise/connector.ts';
+import type { Log } from './raise/contract.ts';
+
+export interface PoolManagerDeps {
+  readonly config: ConfigSource;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** What children may see of this machine: PATH, LANG, TZ. */
+  readonly host: Omit<ChildHost, 'tmpDir'>;
+  /** Standalone hands its own; else `link.secret`, else one shared through the store. */
+  readonly linkSecret?: string;
+}
+
+export interface PoolManager {
+  /** Resolves when calls are taken: the link's address as bound. */
+  start(): Promise<{ readonly address: string; readonly nodeId: string }>;
+  /** Takes no new work, lets what runs end for `drainMs`, then ends every child. Idempotent. */
+  close(drainMs: number): Promise<void>;
+}
+
+const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string })
+  .version;
+
+/** How Lockkeeper introduces itself upstream; a client's own name stays downstream (protocol.md §4.3 CI). */
+const CLIENT_INFO: Implementation = { name: 'lockkeeper', title: 'Lockkeeper', version: VERSION };
+
+export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolManager> {
+  const { config, store, clock, log } = deps;
+  const warn = (words: string): void => log.warn({}, words);
+  const secret = deps.linkSecret ?? (await linkSecret(deps, warn));
+  const nodeId = `node-${randomToken()}`;
+  const tmpDir = tmpdir();
+  const nodes = createNodeWatch({ store, clock, warn });
+  const stall = createStallWatch(clock, LEASE_MS / 2);
+  let registration: Registration | undefined;
+
+  const spawn = createSpawn({
+    ...{ clock, log },
+    host: { ...deps.host, tmpDir },
+    token: randomToken,
+    maxLineBytes: () => config.current().limits.maxLineBytes,
+  });
+  const connector = createConnector({
+    ...{ spawn, store, clock, log },
+    clientInfo: CLIENT_INFO,
+    token: randomToken,
+    limits: () => config.current().limits,
+  });
+  const pools = createPools({ connector });
+  const ownership = createOwnership({
+    ...{ store, clock, nodes, nodeId, stall, warn },
+    token: randomToken,
+    lost: (keys) => {
+      for (const { owner } of keys) void owner;
+    },
+    reborn: (incarnation) => {
+      registration?.announce({ incarnation }).catch((error: unknown) => log.warn({ err: error }, 'incarnation'));
+      server.announce();
+    },
+  });
+  const dispatcher = createDispatcher({ config, connector, pools, ownership, clock, log });
+  const { host, port } = config.current().link;
+  const server = createLinkServer({
+    dispatcher,
+    nodeId,
+    incarnation: () => ownership.incarnation,
+    proving: createProving(secret),
+    nonce: randomToken,
+    clock,
+    listen: { host, port },
+    log: (level, words) => log[level]({}, words),
+    stall,
+  });
+  const unwatch = config.onChange((next, previous) => {
+    for (const digest of gone(next, previous)) pools.retire(digest);
+  });
+
+  async function start(): Promise<{ address: string; nodeId: string }> {
+    await sweepOrphans(tmpDir);
+    await nodes.start();
+    const bound = await server.start();
+    const address = config.current().link.advertise ?? bound;
+    registration = await registerNode(
+      { store, clock, warn },
+      { id: nodeId, incarnation: ownership.incarnation, address, draining: false },
+    );
+    return { address: bound, nodeId };
+  }
+
+  async function end(drainMs: number): Promise<void> {
+    unwatch();
+    dispatcher.drain();
+    await registration?.announce({ draining: true });
+    const late = clock.setTimer(drainMs, () => dispatcher.close('drained'));
+    await server.close();
+    late.clear();
+    await pools.close(0);
+    await connector.close();
+    await registration?.close();
+    await ownership.close();
+    await server.destroy();
+    await nodes.close();
+    stall.close();
+  }
+
+  let closing: Promise<void> | null = null;
+  return {
+    start,
+    close: (drainMs) => {
+      closing ??= end(drainMs);
+      return closing;
+    },
+  };
+}
+
+/** Digests that a reload took out of the configuration. */
+function gone(next: Snapshot, previous: Snapshot): string[] {
+  const kept = new Set([...next.servers.values()].map((spec) => spec.digest));
+  return [...previous.servers.values()].map((spec) => spec.digest).filter((digest) => !kept.has(digest));
+}
+
+async function linkSecret({ config, store }: PoolManagerDeps, warn: (words: string) => void): Promise<string> {
+  const { secret } = config.current().link;
+  return secret ?? (await sharedSecret(store, 'link', 32, { random: randomBytes, warn })).toString('base64url');
+}

@@ -1,0 +1,100 @@
+// What every main has in common: which configuration file, how it is read again, what a signal does, what is printed.
+// Faults of the configuration end the process with all of them at once and exit code 2.
+
+import { parseArgs } from 'node:util';
+import { ConfigError, type ConfigFault, faultLine } from '../config/faults.ts';
+import { type WatchedConfig, watchConfig } from '../config/watch.ts';
+
+export interface Ready {
+  readonly [name: string]: string;
+}
+
+export interface RunningService {
+  readonly ready: Ready;
+  /** Printed for people instead of the ready line. */
+  readonly banner?: string;
+  /** Lets work end, then ends everything. */
+  close(): Promise<void>;
+}
+
+/** Where reports about the configuration go: standard error until the service has a log. */
+export interface Tell {
+  by(report: (words: string) => void): void;
+}
+
+export type StartService = (config: WatchedConfig, tell: Tell) => Promise<RunningService>;
+
+const USAGE = 'Usage: --config FILE (or LOCKKEEPER_CONFIG). See ops/config-reference.md.';
+
+export async function runService(name: string, start: StartService): Promise<void> {
+  checkNode();
+  const path = configPath();
+  let report: (words: string) => void = (words) => process.stderr.write(`${name}: ${words}\n`);
+  const tellFaults = (faults: readonly ConfigFault[]): void => {
+    report(`the configuration has faults, the last good one stays:\n${faults.map(faultLine).join('\n')}`);
+  };
+  try {
+    const config = watchConfig(path, {
+      env: process.env,
+      onFaults: tellFaults,
+      onRestartNeeded: (settings) => report(`restart to apply changes of: ${settings.join(', ')}`),
+      onListenerError: (error) => report(`a reload was not taken everywhere: ${String(error)}`),
+    });
+    const service = await start(config, {
+      by: (next) => {
+        report = next;
+      },
+    });
+    endOnSignal(config, service, (words) => report(words));
+    say(service);
+  } catch (error) {
+    const faults = error instanceof ConfigError ? error.faults.map(faultLine).join('\n') : null;
+    process.stderr.write(
+      `${faults ?? `${name} could not start: ${error instanceof Error ? error.message : String(error)}`}\n`,
+    );
+    process.exit(faults === null ? 1 : 2);
+  }
+}
+
+function checkNode(): void {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > 22 || (major === 22 && minor >= 22)) return;
+  process.stderr.write(
+    `Lockkeeper needs Node 22.22 or later, this is ${process.versions.node}; npm start brings its own.\n`,
+  );
+  process.exit(1);
+}
+
+function configPath(): string {
+  const { values } = parseArgs({ options: { config: { type: 'string' } }, strict: true });
+  const path = values.config ?? process.env.LOCKKEEPER_CONFIG;
+  if (path !== undefined && path !== '') return path;
+  process.stderr.write(`${USAGE}\n`);
+  process.exit(2);
+}
+
+function say({ ready, banner }: RunningService): void {
+  if (process.env.LOCKKEEPER_READY === 'json') process.stdout.write(`${JSON.stringify({ ready: true, ...ready })}\n`);
+  else if (banner !== undefined) process.stdout.write(`${banner}\n`);
+}
+
+function endOnSignal(config: WatchedConfig, service: RunningService, report: (words: string) => void): void {
+  let ending = false;
+  const end = (signal: string): void => {
+    // A second signal means now.
+    if (ending) process.exit(1);
+    ending = true;
+    report(`${signal}: draining`);
+    config.close();
+    service.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        report(`the end was not clean: ${String(error)}`);
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', () => end('SIGTERM'));
+  process.on('SIGINT', () => end('SIGINT'));
+  process.on('SIGHUP', () => config.reload());
+}
