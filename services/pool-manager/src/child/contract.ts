@@ -18,15 +18,19 @@ export interface ChildEvents {
    * what `scanLine` of raise/wire/message.ts gave: with it the line is walked once; without it raise scans again.
    */
   line(line: Uint8Array, found?: ScannedLine): void;
-  /** A line over the cap was discarded, or garbage was seen (counted by the child). */
-  fault(kind: 'line-too-long' | 'not-json' | 'not-utf8', detail: string): void;
+  /**
+   * A line over the cap was discarded, or garbage was seen (counted by the child; floods are told now and again). `id`:
+   * JSON text of the request id that a discarded line seems to answer (GB-032).
+   */
+  fault(kind: 'line-too-long' | 'not-json' | 'not-utf8', detail: string, id?: string | null): void;
+  /** Once, after the last line. Never while `Spawn` runs. */
   exit(reason: ExitReason): void;
 }
 
 export interface Child {
   readonly pid: number | undefined;
   readonly startedAt: number;
-  /** Queues one message (no raw newline inside; a newline is added). False: over the queue's bound, not queued. */
+  /** Queues one message and adds a newline; raw line breaks inside become blanks. False: over the bound, not queued. */
   send(message: Uint8Array): boolean;
   /** Stop reading stdout (only ever for a process with one call, design §5). */
   pause(): void;
@@ -34,8 +38,12 @@ export interface Child {
   /** Redacted tail of stderr for the operator. */
   stderrTail(): string;
   readonly exited: ExitReason | null;
-  /** Close stdin, wait, SIGTERM the group, wait, SIGKILL the group. Idempotent; resolves when the group is gone. */
+  /**
+   * Close stdin, wait, SIGTERM the group, wait, SIGKILL the group, then end what escaped from it. Idempotent; resolves
+   * when all are gone, never rejects.
+   */
   stop(why: string): Promise<void>;
 }
 
+/** Never throws: what fails is told by `exit`. */
 export type Spawn = (spec: ServerSpec, events: ChildEvents) => Child;

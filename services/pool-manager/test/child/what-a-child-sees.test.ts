@@ -1,0 +1,58 @@
+// auth-security I-10, I-11, T-64: the environment, directory, descriptors and group of a child.
+
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { fixture, serverSpec, start } from './started.ts';
+
+interface Seen {
+  readonly env: Record<string, string>;
+  readonly cwd: string;
+  readonly argv: string[];
+  readonly pid: number;
+  readonly pgid: number;
+}
+
+describe('what a child sees', () => {
+  it('I-10: a few variables of ours and those of its spec, nothing inherited', async () => {
+    for (const name of [
+      'NODE_OPTIONS',
+      'LD_LIBRARY_PATH',
+      'HTTP_PROXY',
+      'KUBERNETES_SERVICE_HOST',
+      'SSH_AUTH_SOCK',
+      'SECRET',
+    ])
+      process.env[name] ??= '';
+    const started = start(fixture('prints-env', { FOO: 'bar', LANG: 'de_DE.UTF-8' }));
+    const seen = JSON.parse(await started.call('env')) as Seen;
+    assert.deepEqual(Object.keys(seen.env).sort(), ['FOO', 'HOME', 'LANG', 'LOCKKEEPER_CHILD', 'PATH', 'TMPDIR', 'TZ']);
+    assert.equal(seen.env.FOO, 'bar');
+    assert.equal(seen.env.LANG, 'de_DE.UTF-8');
+    assert.equal(seen.env.HOME, seen.env.TMPDIR);
+    assert.ok(existsSync(seen.env.HOME!));
+    await started.child.stop('test');
+    assert.equal(existsSync(seen.env.HOME!), false);
+  });
+
+  it('I-11: a process group of its own, led by the very process we know', async () => {
+    const started = start(fixture('prints-env'));
+    const seen = JSON.parse(await started.call('env')) as Seen;
+    assert.deepEqual([seen.pgid, seen.pid], [seen.pid, started.child.pid]);
+    await started.child.stop('test');
+  });
+
+  it('I-11: descriptors 0 to 2 and no more', async () => {
+    const script = 'for f in /proc/$$/fd/*; do echo "{\\"fd\\":${f##*/}}"; done';
+    const started = start(serverSpec({ command: '/bin/sh', args: ['-c', script] }));
+    await started.exit();
+    assert.deepEqual(started.lines, ['{"fd":0}', '{"fd":1}', '{"fd":2}']);
+  });
+
+  it('passes arguments as they are, without a shell', async () => {
+    const args = ['-e', 'console.log(JSON.stringify({argv: process.argv.slice(1)}))', '$HOME; exit 1', '*', '--'];
+    const started = start(serverSpec({ args }));
+    await started.exit();
+    assert.deepEqual(started.lines, ['{"argv":["$HOME; exit 1","*","--"]}']);
+  });
+});
