@@ -47,7 +47,7 @@ export function createGatewayHttp(deps: GatewayHttpDeps): HttpServer {
     elapsed,
     log,
     drain: () => legacy.close(),
-    abort: async () => modern.abort(),
+    abort: () => modern.abort(),
     setTimer: clock.setTimer,
   });
 }

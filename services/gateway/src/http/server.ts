@@ -20,7 +20,7 @@ export interface HttpServer {
 export interface HttpServerDeps extends Omit<EndpointDeps, 'draining'> {
   readonly log: Log;
   /** Called when the drain is over and something is still open. */
-  readonly abort: () => Promise<void>;
+  readonly abort: () => void;
   /** Ends streams that would never end by themselves, at the start of a drain. */
   readonly drain: () => Promise<void>;
   readonly setTimer: (ms: number, run: () => void) => { clear(): void };
@@ -30,15 +30,23 @@ const MAX_HEADER_BYTES = 32 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 65_000;
+const SWEEP_MS = 50;
 
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
   let draining = false;
   const walk = createEndpoint(createDoor({ ...deps, draining: () => draining }));
+  /** Connections that have not sent a whole request head yet; Node does not count them as idle. */
+  const silent = new Set<Socket>();
   const app = createApp((request, response) => {
+    silent.delete(request.socket);
     walk(request, response).catch((error: unknown) => {
       deps.log.error('a request ended in an unexpected way', { error });
       response.destroy();
     });
+  });
+  app.server.on('connection', (socket: Socket) => {
+    silent.add(socket);
+    socket.once('close', () => silent.delete(socket));
   });
   return {
     async listen() {
@@ -48,17 +56,24 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     },
     async close(drainMs) {
       draining = true;
-      const closed = app.close();
-      app.server.closeIdleConnections();
+      let over = false;
+      const closed = app.close().finally(() => {
+        over = true;
+      });
+      for (const socket of silent) socket.destroy();
       await deps.drain();
-      const timer = deps.setTimer(drainMs, () => {
-        deps
-          .abort()
-          .catch((error: unknown) => deps.log.error('the end of a drain failed', { error }))
-          .finally(() => app.server.closeAllConnections());
+      // A connection that was answered before the drain may sit idle; each sweep lets those go.
+      const sweep = (): void => {
+        app.server.closeIdleConnections();
+        if (!over) deps.setTimer(SWEEP_MS, sweep);
+      };
+      sweep();
+      const last = deps.setTimer(drainMs, () => {
+        deps.abort();
+        app.server.closeAllConnections();
       });
       await closed;
-      timer.clear();
+      last.clear();
       deps.wheel.close();
     },
   };

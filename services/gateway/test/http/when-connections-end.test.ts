@@ -1,0 +1,115 @@
+// Drain, clients that do not read, clients that do not finish, many streams (design §2, §11; auth-security.md T-47).
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createWheel } from '../../src/http/wheel.ts';
+import {
+  bytes,
+  eventsOf,
+  headOf,
+  modernParts,
+  okAnswer,
+  openSocket,
+  readReply,
+  sendModern,
+  startRig,
+  until,
+} from './rig.ts';
+
+const PROGRESS = 'notifications/progress';
+const CALL = { method: 'tools/call', params: { name: 'echo' }, headers: { 'Mcp-Name': 'echo' } };
+
+test('GB-141: a drain lets a call end, closes idle connections, and takes no new ones', async () => {
+  const rig = await startRig();
+  let release: (() => void) | undefined;
+  rig.answer = () => new Promise((resolve) => (release = () => resolve(okAnswer())));
+  const idle = openSocket(rig.port);
+  await new Promise((resolve) => idle.once('connect', resolve));
+  const { start, lines, body } = modernParts();
+  const socket = openSocket(rig.port);
+  socket.write(headOf(start, [...lines, 'Connection: keep-alive'], body) + body);
+  const reply = readReply(socket);
+  await until(() => release !== undefined);
+  const closed = rig.close(30_000);
+  await new Promise((resolve) => idle.resume().once('close', resolve));
+  await assert.rejects(sendModern(rig.port).then((r) => assert.notEqual(r.status, 200)));
+  release?.();
+  const done = await reply;
+  assert.deepEqual([done.status, done.headers.get('connection')], [200, 'close']);
+  await closed;
+});
+
+test('at the end of a drain what is left is aborted and broken', async () => {
+  const rig = await startRig();
+  let aborted = false;
+  rig.answer = (exchange) =>
+    new Promise((resolve) => {
+      exchange.signal.addEventListener('abort', () => {
+        aborted = true;
+        resolve(okAnswer());
+      });
+    });
+  const { start, lines, body } = modernParts();
+  const socket = openSocket(rig.port);
+  socket.write(headOf(start, lines, body) + body);
+  const ended = new Promise((resolve) => socket.resume().once('close', resolve));
+  await until(() => rig.seen.length === 1);
+  await rig.close(10);
+  await ended;
+  assert.equal(aborted, true);
+});
+
+test('T-47: a client that never reads a large result is let go', async () => {
+  const rig = await startRig({ limits: { keepAliveMs: 500 } });
+  const members = `"content":[{"type":"text","text":"${'x'.repeat(32 * 1024 * 1024)}"}]`;
+  rig.answer = async () => okAnswer(members);
+  const { start, lines, body } = modernParts(CALL);
+  const socket = openSocket(rig.port);
+  socket.write(headOf(start, lines, body) + body);
+  const text = async () =>
+    /lockkeeper_http_responses_total\{verb="POST",status="200"\} 1/.test(await rig.metrics.registry.metrics());
+  while (!(await text())) await new Promise((resolve) => setImmediate(resolve));
+  // Reading nothing: the server has to end it by itself.
+  await rig.close(60_000);
+  socket.destroy();
+});
+
+test('a stream whose client does not read gets no more events than the buffer holds', async () => {
+  const rig = await startRig();
+  const filler = 'x'.repeat(10_000);
+  rig.answer = async (_exchange, _ask, listener) => {
+    for (let i = 1; i <= 2000; i++) listener.event(PROGRESS, bytes(`"progress":${i},"message":"${filler}"`));
+    return okAnswer('"content":[]');
+  };
+  const reply = await sendModern(rig.port, { ...CALL, meta: { progressToken: 1 } });
+  const events = eventsOf(reply.body) as { result?: unknown }[];
+  assert.ok(events.length < 200, String(events.length));
+  assert.ok(events.at(-1)?.result !== undefined, 'the result still comes');
+  await rig.close();
+});
+
+test('one timer beats every stream once per period, and stops when none is left', () => {
+  let tick: (() => void) | undefined;
+  let cleared = 0;
+  const wheel = createWheel((_ms, run) => {
+    tick = run;
+    return { clear: () => cleared++ };
+  });
+  const beats = [0, 0];
+  let alive = true;
+  const stream = (i: number) => ({
+    beat: () => {
+      beats[i]!++;
+      return alive;
+    },
+  });
+  wheel.add(stream(0), 1000);
+  wheel.add(stream(1), 2000);
+  for (let i = 0; i < 8; i++) tick?.();
+  assert.deepEqual(beats, [4, 2]);
+  assert.equal(cleared, 0);
+  alive = false;
+  for (let i = 0; i < 8; i++) tick?.();
+  assert.deepEqual(beats, [5, 3]);
+  assert.equal(cleared, 1);
+});

@@ -1,0 +1,77 @@
+// Lines are a closed list of fields, cleaned (auth-security.md RD-1, RD-5, RD-6, T-54).
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { auditName } from '../../src/observe/audit.ts';
+import { createLogging } from '../../src/observe/logger.ts';
+
+function linesOf(level: string, write: (logging: ReturnType<typeof createLogging>) => void): Record<string, unknown>[] {
+  const lines: string[] = [];
+  const logging = createLogging({ level, service: 'gateway', stream: { write: (line: string) => lines.push(line) } });
+  write(logging);
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+const SECRET = 'eyJhbGciOiJFUzI1NiJ9.c2VjcmV0.c2ln';
+
+test('fields that are not on the list are dropped, whatever they hold', () => {
+  const fields = {
+    xid: 'x',
+    headers: { authorization: SECRET },
+    token: SECRET,
+    body: SECRET,
+    arguments: [SECRET],
+    req: { SECRET },
+  };
+  const [line] = linesOf('info', ({ log }) => log.info('something happened', fields));
+  assert.ok(!JSON.stringify(line).includes(SECRET));
+  assert.deepEqual([line?.event, line?.xid, line?.service], ['something happened', 'x', 'gateway']);
+});
+
+test('an error is its name, code and message; its cause and its properties stay', () => {
+  const error = Object.assign(new Error('no route to host', { cause: new Error(SECRET) }), {
+    code: 'EHOSTUNREACH',
+    request: SECRET,
+  });
+  for (const fields of [{ error }, { err: error }]) {
+    const [line] = linesOf('info', ({ log }) => log.warn('x', fields));
+    assert.deepEqual(line?.error, { name: 'Error', message: 'no route to host', code: 'EHOSTUNREACH' });
+    assert.ok(!JSON.stringify(line).includes(SECRET));
+  }
+});
+
+test('T-54: no text forges a line, a level or a terminal', () => {
+  const reason = 'a\n{"level":60,"event":"forged"}\r\u001b[31m\u2028\u202e';
+  const lines = linesOf('info', ({ log }) => log.info('x', { reason }));
+  assert.equal(lines.length, 1);
+  assert.match(String(lines[0]?.reason), /^a\\u000a/);
+  for (const unsafe of ['\n', '\r', '\u001b', '\u2028', '\u202e'])
+    assert.ok(!String(lines[0]?.reason).includes(unsafe));
+});
+
+test('addresses lose their query, long texts their end', () => {
+  const [line] = linesOf('info', ({ log }) =>
+    log.info('x', { url: `https://h.example/p?code=${SECRET}`, reason: 'y'.repeat(5000) }),
+  );
+  assert.equal(line?.url, 'https://h.example/p');
+  assert.equal(String(line?.reason).length, 2049);
+});
+
+test('the level holds lines back, never audit rows', () => {
+  const row = { xid: 'x', outcome: 'ok' } as Parameters<ReturnType<typeof createLogging>['writeAudit']>[0];
+  const lines = linesOf('error', ({ log, writeAudit }) => {
+    log.info('quiet');
+    writeAudit(row);
+  });
+  assert.deepEqual(
+    lines.map((l) => [l.kind, l.xid]),
+    [['audit', 'x']],
+  );
+});
+
+test('names in an audit row are bounded, and URIs lose their query', () => {
+  assert.equal(auditName('file:///a?sig=secret'), 'file:///a');
+  assert.equal(auditName('tool\nname'), 'tool\\u000aname');
+  assert.equal(auditName('n'.repeat(1000))?.length, 257);
+  assert.equal(auditName(undefined), null);
+});
