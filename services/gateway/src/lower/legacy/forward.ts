@@ -3,11 +3,12 @@
 
 import { idKey } from '@lockkeeper/protocol/jsonrpc/message';
 import type { TraceContext } from '@lockkeeper/protocol/link/frames';
-import { type Envelope, readEnvelope, tokenText } from '../../era/envelope.ts';
+import { type Envelope, tokenText } from '../../era/envelope.ts';
 import type { Answer, AnswerFn, Ask, Exchange } from '../../exchange.ts';
 import type { Link } from '../../link/contract.ts';
 import type { InFlight } from '../../session/in-flight.ts';
 import { askFrom } from '../ask.ts';
+import { progressGate } from '../events.ts';
 import type { LegacyCall, Response } from './contract.ts';
 import { lowerEvent } from './downlevel/event.ts';
 import { lowerResult } from './downlevel/result.ts';
@@ -25,26 +26,31 @@ export interface Forwarded {
   readonly response: Response;
   /** For the record: `ok`, `tool-error`, `cancelled` or a refusal's reason. */
   readonly outcome: string;
+  readonly server?: string | undefined;
 }
 
 /** Params that mean something to the modern hop only, or to 2025-11-25 tasks, which are not bridged. */
 const STRIPPED: ReadonlySet<string> = new Set(['task', 'inputResponses', 'requestState']);
 
 export function createForward(deps: ForwardDeps) {
-  return async function forward(call: LegacyCall, trace: TraceContext): Promise<Forwarded> {
+  return async function forward(call: LegacyCall, envelope: Envelope, trace: TraceContext): Promise<Forwarded> {
     const { caller, message } = call;
-    const envelope = readEnvelope(message);
     const token = tokenText(message.bytes, envelope.progressToken) ?? null;
     const ending = new AbortController();
     const done = deps.inFlight.begin(caller.session, {
       xid: call.xid,
       clientId: idKey(message.id ?? ''),
-      cancel: () => ending.abort(),
+      cancel() {
+        cancelAtNode(call);
+        ending.abort();
+      },
     });
+    const rises = progressGate();
     try {
       const answer = await deps.answer(exchangeOf(call, trace, ending.signal), askOf(call, envelope), {
         event(method, members) {
           if (ending.signal.aborted || call.emit === null) return;
+          if (method === 'notifications/progress' && token !== null && !rises(members)) return;
           const terms = { revision: caller.revision, token, level: caller.logLevel };
           const notification = lowerEvent(terms, method, members);
           if (notification !== null) call.emit(notification);
@@ -57,6 +63,12 @@ export function createForward(deps: ForwardDeps) {
     }
   };
 
+  /** The link lets a kept call go on when its stream closes (`onVanish`), so a cancel must say its name first. */
+  function cancelAtNode({ ticket, caller, xid }: LegacyCall): void {
+    const { principal } = ticket.caller;
+    deps.link.cancel(principal.tenant, null, xid, principal, caller.session?.hash ?? null);
+  }
+
   function lowerAnswer(call: LegacyCall, answer: Answer): Forwarded {
     const method = call.message.method ?? '';
     const idText = call.message.idText ?? 'null';
@@ -66,11 +78,12 @@ export function createForward(deps: ForwardDeps) {
       return {
         response: refusalResponse(answer.refusal, method, idText, call.xid),
         outcome: answer.refusal.reason,
+        server: answer.server,
       };
     }
     if (answer.resultType !== 'complete') return unansweredQuestions(deps.link, call, answer);
     const result = lowerResult(method, call.caller.revision, answer.members, answer.meta);
-    return { response: resultText(idText, result), outcome: 'ok' };
+    return { response: resultText(idText, result), outcome: 'ok', server: answer.server };
   }
 }
 

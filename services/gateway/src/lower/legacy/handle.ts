@@ -28,6 +28,9 @@ export interface HandleDeps {
 
 export type Handle = (call: LegacyCall) => Promise<Response>;
 
+/** `forward` with the envelope and trace of this request. */
+type Onward = (call: LegacyCall) => Promise<Forwarded>;
+
 /** Capability `tasks` is not offered to legacy clients (protocol.md §5.3 "tasks, bridge off"). */
 function exists(method: string, revision: string): boolean {
   const facts = LEGACY_METHODS.get(method);
@@ -38,6 +41,7 @@ export function createHandle(deps: HandleDeps): Handle {
   return async function handle(call) {
     const { ticket, caller, message } = call;
     const method = message.method ?? '';
+    const envelope = readEnvelope(message);
     const recording = deps.recorder.begin(
       { ...ticket, xid: call.xid },
       {
@@ -46,15 +50,16 @@ export function createHandle(deps: HandleDeps): Handle {
         method,
         name: nameOf(message, method),
         bytesIn: message.span.end - message.span.start,
-        trace: mergeTrace(ticket.trace, readEnvelope(message).trace),
+        trace: mergeTrace(ticket.trace, envelope.trace),
       },
     );
-    const done = await answerOf(call, method, recording.trace);
-    recording.end({ outcome: done.outcome, status: 200, bytesOut: done.response?.length ?? 0 });
+    const done = await answerOf(call, method, (of) => deps.forward(of, envelope, recording.trace));
+    const bytesOut = done.response?.length ?? 0;
+    recording.end({ outcome: done.outcome, status: 200, bytesOut, server: done.server });
     return done.response;
   };
 
-  async function answerOf(call: LegacyCall, method: string, trace: LegacyCall['ticket']['trace']): Promise<Forwarded> {
+  async function answerOf(call: LegacyCall, method: string, forward: Onward): Promise<Forwarded> {
     try {
       if (!exists(method, call.caller.revision)) return refused(call, { reason: 'unknown-method' });
       switch (method) {
@@ -66,9 +71,9 @@ export function createHandle(deps: HandleDeps): Handle {
           return await setLevel(call);
         case 'resources/subscribe':
         case 'resources/unsubscribe':
-          return await subscription(call, method, trace);
+          return await subscription(call, method, forward);
         default:
-          return await deps.forward(call, trace);
+          return await forward(call);
       }
     } catch (error) {
       deps.failed(`legacy ${method}`, error);
@@ -88,16 +93,12 @@ export function createHandle(deps: HandleDeps): Handle {
   }
 
   /** The server is asked first, so that an unknown URI is its own refusal (protocol.md §5.3 "resources/subscribe"). */
-  async function subscription(
-    call: LegacyCall,
-    method: string,
-    trace: LegacyCall['ticket']['trace'],
-  ): Promise<Forwarded> {
+  async function subscription(call: LegacyCall, method: string, forward: Onward): Promise<Forwarded> {
     const { session } = call.caller;
     const uri = stringOf(call.message.bytes, findMember(call.message.params, 'uri'));
     if (session === null) return refused(call, { reason: 'session-missing' });
     if (uri === undefined) return refused(call, { reason: 'invalid-params', message: 'params.uri must be a string.' });
-    const answered = await deps.forward(call, trace);
+    const answered = await forward(call);
     if (answered.outcome !== 'ok') return answered;
     return await remember(call, session, method, uri);
   }

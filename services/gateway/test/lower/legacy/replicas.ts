@@ -199,7 +199,8 @@ async function startReplica(
   });
   async function serve(request: IncomingMessage, out: HttpOut): Promise<void> {
     const current = snapshot.value;
-    const url = new URL(request.url ?? '/', 'http://x');
+    // The ingress strips the path of publicBaseUrl.
+    const url = new URL((request.url ?? '/').replace(/^\/base\//, '/'), 'http://x');
     const kind = url.pathname.split('/').at(-1) ?? '';
     const path = kind === 'mcp' ? url.pathname : `${url.pathname.slice(0, -kind.length)}mcp`;
     const route = current.routes.find((r) => r.path === path)!;
