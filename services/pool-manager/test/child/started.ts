@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
+import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import { systemClock } from '@lockkeeper/state/clock';
@@ -58,6 +59,12 @@ export interface Started {
 }
 
 let nextId = 1;
+const children: Child[] = [];
+
+// A test that fails half way leaves nothing running.
+after(async () => {
+  await Promise.all(children.map((child) => child.stop('end of the test')));
+});
 
 export function start(spec: ServerSpec, spawn = testSpawn()): Started {
   const lines: string[] = [];
@@ -68,6 +75,7 @@ export function start(spec: ServerSpec, spawn = testSpawn()): Started {
     fault: (kind, detail, id) => faults.push({ kind, detail, id }),
     exit: (reason) => exits.push(reason),
   });
+  children.push(child);
   const ask: Started['ask'] = async (method, params = {}) => {
     const id = nextId++;
     child.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params })));

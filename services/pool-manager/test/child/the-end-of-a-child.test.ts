@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { spawn as spawnProcess } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eventually } from '../../../../test/harness/eventually.ts';
@@ -114,8 +116,12 @@ describe('the end of a child', () => {
     assert.ok(alive(child) && alive(grandchild));
     manager.kill('SIGKILL');
     await eventually(() => !alive(manager.pid!));
-    await sweepOrphans('/no/such/directory');
+    await sweepOrphans(tmpdir());
     await eventually(() => !alive(child) && !alive(grandchild));
+    assert.deepEqual(
+      readdirSync(tmpdir()).filter((name) => name.startsWith(`lockkeeper-${manager.pid}.`)),
+      [],
+    );
   });
 
   it('the sweep of orphans leaves the children of living managers alone', async () => {

