@@ -41,7 +41,7 @@ export function cutServerCapabilities(offered: object, revision: LegacyRevision)
   }
   const extensions = (offered as { extensions?: unknown }).extensions;
   const ui = isObject(extensions) ? extensions[UI_EXTENSION] : undefined;
-  if (ui !== undefined) out['extensions'] = { [UI_EXTENSION]: ui };
+  if (ui !== undefined) out.extensions = { [UI_EXTENSION]: ui };
   return out;
 }
 
