@@ -31,6 +31,7 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 65_000;
 const SWEEP_MS = 50;
+const BROKEN = '{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error."}}';
 
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
   let draining = false;
@@ -41,7 +42,8 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     silent.delete(request.socket);
     walk(request, response).catch((error: unknown) => {
       deps.log.error('a request ended in an unexpected way', { error });
-      response.destroy();
+      if (response.headersSent) response.destroy();
+      else response.writeHead(500, { 'content-type': 'application/json', connection: 'close' }).end(BROKEN);
     });
   });
   app.server.on('connection', (socket: Socket) => {

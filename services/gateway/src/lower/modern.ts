@@ -50,6 +50,7 @@ export function createModernLeg(deps: ModernDeps): ModernLeg {
         turn.vanish();
         controller.abort();
       });
+      if (controller.signal.aborted) return void open.delete(controller);
       try {
         const exchange = exchangeOf(ticket, message, envelope, turn.recording, controller.signal);
         const ask = askFrom(message, envelope, headers);
