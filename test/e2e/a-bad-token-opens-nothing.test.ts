@@ -36,7 +36,10 @@ before(async () => {
   lockkeeper = await startStandalone({
     servers: [{ name: 'dual', args: [DUAL] }],
     tenants: ['acme', 'rival'],
-    auth: { mode: 'jwt', issuers: [{ issuer: issuer.issuer, jwksFile: issuer.jwksFile, tenants: ['acme'] }] },
+    auth: {
+      mode: 'jwt',
+      issuers: [{ issuer: issuer.issuer, jwksFile: issuer.jwksFile, tenants: ['acme'], claims: { tenant: 'tenant' } }],
+    },
     policy: [
       { tenant: 'acme', groups: ['dev'], allow: [{ server: 'dual', tools: ['*'], prompts: ['*'], resources: ['*'] }] },
       {
@@ -62,13 +65,13 @@ const call = (token: string | undefined, name = 'test_simple_text') =>
 
 describe('tokens', () => {
   it('lets a good one in', async () => {
-    const { status, message } = await call(issuer.token({ audience: url }));
+    const { status, message } = await call(issuer.token({ tenant: 'acme', audience: url }));
     assert.equal(status, 200, JSON.stringify(message));
   });
 
   for (const mistake of MISTAKES) {
     it(`answers 401 to a token with ${mistake}`, async () => {
-      const { status, headers, message } = await call(issuer.token({ audience: url, mistake }));
+      const { status, headers, message } = await call(issuer.token({ tenant: 'acme', audience: url, mistake }));
       assert.equal(status, 401, JSON.stringify(message));
       const challenge = headers.get('www-authenticate') ?? '';
       assert.match(challenge, /^Bearer /);
@@ -92,7 +95,7 @@ describe('tokens', () => {
   });
 
   it('takes no token from the query', async () => {
-    const token = issuer.token({ audience: url });
+    const token = issuer.token({ tenant: 'acme', audience: url });
     const response = await sendRaw(`${url}?access_token=${token}`, modernRequest({ method: 'tools/list' }));
     response.destroy();
     assert.ok([400, 401].includes(response.status), String(response.status));
@@ -120,14 +123,14 @@ describe('policy', () => {
     (message!.result as { tools: { name: string }[] }).tools.map(({ name }) => name);
 
   it('shows a guest what a guest may call, and no more', async () => {
-    const token = issuer.token({ audience: url, groups: ['guest'] });
+    const token = issuer.token({ tenant: 'acme', audience: url, groups: ['guest'] });
     const { message } = await callModern(url, { method: 'tools/list', token });
     assert.deepEqual(names(message), ['test_simple_text']);
     assert.equal((await call(token)).status, 200);
   });
 
   it('tells a guest the same of a forbidden tool as of one that does not exist', async () => {
-    const token = issuer.token({ audience: url, groups: ['guest'] });
+    const token = issuer.token({ tenant: 'acme', audience: url, groups: ['guest'] });
     const forbidden = (await call(token, 'test_image_content')).message?.error as { code: number; message: string };
     const missing = (await call(token, 'test_nobody_knows')).message?.error as { code: number; message: string };
     assert.equal(forbidden.code, missing.code);
@@ -138,7 +141,7 @@ describe('policy', () => {
   });
 
   it('allows a stranger nothing', async () => {
-    const token = issuer.token({ audience: url, groups: ['nobody'] });
+    const token = issuer.token({ tenant: 'acme', audience: url, groups: ['nobody'] });
     const { message } = await callModern(url, { method: 'tools/list', token });
     const shown = message?.result ? names(message) : [];
     assert.deepEqual(shown, []);

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createIssuer, type Issuer } from '../harness/issuer.ts';
 import { type Lockkeeper, startStandalone } from '../harness/lockkeeper.ts';
+import { createWireLog } from '../harness/wire-log.ts';
 import { PEERS, type Peer, type PeerKind } from './peer.ts';
 import { type PeerServer, peerServers } from './servers.ts';
 
@@ -52,12 +53,16 @@ after(async () => {
 
 async function withPeer(kind: PeerKind, path: string, use: (peer: Peer) => Promise<void>): Promise<void> {
   const url = lockkeeper.route(path);
-  const peer = await kind.connect(url, { token: issuer.token({ audience: url }) });
+  const wire = createWireLog(kind.era);
+  const peer = await kind.connect(url, { token: issuer.token({ audience: url }), fetch: wire.fetch });
   try {
     await use(peer);
   } finally {
     await peer.close();
   }
+  await wire.idle();
+  assert.ok(wire.seen > 2, 'nobody listened in');
+  assert.deepEqual(wire.faults, []);
 }
 
 async function exercise(peer: Peer, server: PeerServer, route: RouteKind): Promise<void> {
