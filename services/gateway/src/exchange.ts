@@ -56,6 +56,12 @@ export interface Ask {
   readonly name?: string;
   /** The caller gave a progress token (which never leaves the lowering). */
   readonly progress: boolean;
+  /**
+   * Re-joins an exchange without answers (design §4 amendment 5): `params` then hold the sealed `requestState` of its
+   * last `input_required`. Only the legacy leg does this; a retry with answers is `requestState` + `inputResponses` in
+   * `params`, whatever the era.
+   */
+  readonly wait?: boolean;
   /** Mcp-Param-* headers of a modern request, lower-case names without the prefix; undefined for legacy callers. */
   readonly paramHeaders?: ReadonlyMap<string, string>;
 }
@@ -65,7 +71,10 @@ export type Answer =
   | {
       readonly kind: 'result';
       readonly resultType: string;
-      /** Result members without braces, without `_meta` and `resultType`. */
+      /**
+       * Result members without braces, without `_meta` and `resultType`. Those of `input_required` are
+       * `"inputRequests":{…}` and our sealed `"requestState":"…"`.
+       */
       readonly members: Uint8Array;
       /** Vendor `_meta` members. */
       readonly meta?: string;
