@@ -6,8 +6,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Log } from '../observe/logger.ts';
-import type { EndpointDeps } from './door.ts';
-import { createDoor } from './door.ts';
+import { trackConnections } from './connections.ts';
+import { createDoor, type EndpointDeps } from './door.ts';
 import { createEndpoint } from './endpoint.ts';
 
 export interface HttpServer {
@@ -30,26 +30,20 @@ const MAX_HEADER_BYTES = 32 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 65_000;
-const SWEEP_MS = 50;
 const BROKEN = '{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error."}}';
 
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
   let draining = false;
   const walk = createEndpoint(createDoor({ ...deps, draining: () => draining }));
-  /** Connections that have not sent a whole request head yet; Node does not count them as idle. */
-  const silent = new Set<Socket>();
   const app = createApp((request, response) => {
-    silent.delete(request.socket);
+    connections.serving(request, response);
     walk(request, response).catch((error: unknown) => {
       deps.log.error('a request ended in an unexpected way', { error });
       if (response.headersSent) response.destroy();
       else response.writeHead(500, { 'content-type': 'application/json', connection: 'close' }).end(BROKEN);
     });
   });
-  app.server.on('connection', (socket: Socket) => {
-    silent.add(socket);
-    socket.once('close', () => silent.delete(socket));
-  });
+  const connections = trackConnections(app.server);
   return {
     async listen() {
       const { host, port } = deps.config.current().listen;
@@ -58,24 +52,19 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     },
     async close(drainMs) {
       draining = true;
-      let over = false;
-      const closed = app.close().finally(() => {
-        over = true;
-      });
-      for (const socket of silent) socket.destroy();
+      connections.drain();
       await deps.drain();
-      // A connection that was answered before the drain may sit idle; each sweep lets those go.
-      const sweep = (): void => {
-        app.server.closeIdleConnections();
-        if (!over) deps.setTimer(SWEEP_MS, sweep);
-      };
-      sweep();
-      const last = deps.setTimer(drainMs, () => {
-        deps.abort();
-        app.server.closeAllConnections();
+      await new Promise<void>((resolve) => {
+        const last = deps.setTimer(drainMs, resolve);
+        connections.whenQuiet(() => {
+          last.clear();
+          resolve();
+        });
       });
+      deps.abort();
+      const closed = app.close();
+      app.server.closeAllConnections();
       await closed;
-      last.clear();
       deps.wheel.close();
     },
   };
