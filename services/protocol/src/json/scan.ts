@@ -36,7 +36,7 @@ export class ScanError extends Error {
   }
 }
 
-const LOOSE: ScanRules = { unique: false, maxDepth: 512 };
+const LOOSE: ScanRules = { unique: false, maxDepth: 10_000 };
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 export interface Scanned {
@@ -140,6 +140,7 @@ class Scanner {
   private readonly b: Uint8Array;
   private readonly rules: ScanRules;
   private readonly inner: Inner | null;
+  private words: Int32Array | null = null;
   constructor(bytes: Uint8Array, rules: ScanRules, inner: Inner | null = null) {
     this.b = bytes;
     this.rules = rules;
@@ -161,9 +162,9 @@ class Scanner {
     if (depth > this.rules.maxDepth) throw new ScanError('too-deep', at);
     switch (this.b[at]) {
       case 0x7b:
-        return this.object(at, depth, out);
+        return depth < RECURSIVE || this.rules.unique ? this.object(at, depth, out) : this.skip(at, depth);
       case 0x5b:
-        return this.array(at, depth);
+        return depth < RECURSIVE || this.rules.unique ? this.array(at, depth) : this.skip(at, depth);
       case 0x22:
         return this.string(at);
       case 0x74:
@@ -200,6 +201,60 @@ class Scanner {
     }
   }
 
+  /**
+   * End of an object or array deep inside, of which nothing but the end is wanted. Without recursion: a server's schema
+   * may be nested thousands of levels deep (GB-137) and the stack is not.
+   */
+  private skip(at: number, depth: number): number {
+    const b = this.b;
+    // What is open, innermost in the lowest bit: 1 an object, 0 an array. A full number of 30 waits in `outer`.
+    let open = 0;
+    let count = 0;
+    let outer: number[] | null = null;
+    let i = at;
+    for (;;) {
+      const c = b[i];
+      if (c === 0x22) i = this.string(i);
+      else if (c !== 0x7b && c !== 0x5b) i = this.value(i, depth, null);
+      else {
+        if (depth + count > this.rules.maxDepth) throw new ScanError('too-deep', i);
+        i = this.skipSpace(i + 1);
+        if (b[i] === c + 2) i++;
+        else {
+          if (count > 0 && count % 30 === 0) {
+            outer ??= [];
+            outer.push(open);
+            open = 0;
+          }
+          count++;
+          open = (open << 1) | (c === 0x7b ? 1 : 0);
+          if (c === 0x7b) i = this.key(i);
+          continue;
+        }
+      }
+      for (;;) {
+        if (count === 0) return i;
+        i = this.skipSpace(i);
+        if (b[i] === 0x2c) break;
+        if (b[i] !== ((open & 1) === 1 ? 0x7d : 0x5d)) throw new ScanError('syntax', i);
+        i++;
+        open >>>= 1;
+        count--;
+        if (count > 0 && count % 30 === 0) open = outer!.pop()!;
+      }
+      i = this.skipSpace(i + 1);
+      if ((open & 1) === 1) i = this.key(i);
+    }
+  }
+
+  /** Start of the value whose key stands here. */
+  private key(at: number): number {
+    if (this.b[at] !== 0x22) throw new ScanError('syntax', at);
+    const colon = this.skipSpace(this.string(at));
+    if (this.b[colon] !== 0x3a) throw new ScanError('syntax', colon);
+    return this.skipSpace(colon + 1);
+  }
+
   private innerOf(key: string): Member[] | null {
     if (this.inner === null || key !== this.inner.key) return null;
     // A repeated key: the last one counts, as in JSON.parse.
@@ -230,12 +285,36 @@ class Scanner {
     const b = this.b;
     let i = at + 1;
     for (;;) {
-      const c = b[i];
-      if (c === 0x22) return i + 1;
-      if (c === 0x5c) i = this.escape(i);
-      else if (c === undefined || c < 0x20) throw new ScanError('syntax', i);
-      else i++;
+      const stop = Math.min(b.length, i + LONG_STRING);
+      while (i < stop) {
+        const c = b[i]!;
+        if (c === 0x22) return i + 1;
+        if (c === 0x5c) i = this.escape(i);
+        else if (c < 0x20) throw new ScanError('syntax', i);
+        else i++;
+      }
+      if (i >= b.length) throw new ScanError('syntax', i);
+      i = this.plainFrom(i);
     }
+  }
+
+  /**
+   * First place from `at` on whose aligned four bytes may hold a quote, a backslash or a control character. A long
+   * text is walked by words: each mask is zero exactly where none of its bytes is looked for.
+   */
+  private plainFrom(at: number): number {
+    const words = (this.words ??= wordsOf(this.b));
+    const shift = this.b.byteOffset & 3;
+    const first = (at + shift + 3) >> 2;
+    let w = first;
+    for (; w < words.length; w++) {
+      const x = words[w]!;
+      const quote = x ^ 0x22222222;
+      const slash = x ^ 0x5c5c5c5c;
+      const found = ((x - 0x20202020) & ~x) | ((quote - 0x01010101) & ~quote) | ((slash - 0x01010101) & ~slash);
+      if ((found & 0x80808080) !== 0) break;
+    }
+    return w === first ? at : (w << 2) - shift;
   }
 
   private escape(at: number): number {
@@ -283,6 +362,18 @@ class Scanner {
     if (i === at) throw new ScanError('syntax', i);
     return i;
   }
+}
+
+/** Levels up to which recursion, which is faster, is safe. */
+const RECURSIVE = 200;
+
+/** So many plain bytes in a row make it worth while to look at four at a time. */
+const LONG_STRING = 1024;
+
+/** The whole aligned words of the buffer below `bytes`, up to its end; the first may begin before it. */
+function wordsOf(bytes: Uint8Array): Int32Array {
+  const start = bytes.byteOffset & ~3;
+  return new Int32Array(bytes.buffer as ArrayBuffer, start, (bytes.byteOffset + bytes.length - start) >> 2);
 }
 
 function isDigit(c: number | undefined): boolean {

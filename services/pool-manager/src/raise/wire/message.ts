@@ -31,7 +31,7 @@ export type Incoming =
   | { readonly kind: 'request'; readonly id: Member; readonly method: string; readonly params: Member | undefined }
   | { readonly kind: 'invalid'; readonly why: string };
 
-const RULES = { unique: false, maxDepth: 512 } as const;
+const RULES = { unique: false, maxDepth: 10_000 } as const;
 
 /** Throws ScanError when the line is not JSON. */
 export function scanLine(line: Uint8Array): ScannedLine {
