@@ -104,7 +104,7 @@ const ROWS: readonly Row[] = [
   {
     rung: '#9',
     what: 'a key twice',
-    request: raw((modernRequest(LIST).body as string).replace('{"jsonrpc"', '{"id":"q-7","jsonrpc"')),
+    request: raw((modernRequest(LIST).body as string).replace('"params":{', '"params":{"cursor":"a","cursor":"b",')),
     status: 400,
     code: -32600,
   },

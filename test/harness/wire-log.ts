@@ -18,6 +18,32 @@ export interface WireLog {
 
 type Message = Readonly<Record<string, unknown>>;
 
+/** The same bytes, and a copy of them; cancelling reaches the source, and the copy ends either way. */
+function copied(source: ReadableStream<Uint8Array>, copies: PassThrough): ReadableStream<Uint8Array> {
+  const reader = source.getReader();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) {
+          copies.end();
+          controller.close();
+          return;
+        }
+        copies.write(value);
+        controller.enqueue(value);
+      } catch (error) {
+        copies.end();
+        controller.error(error);
+      }
+    },
+    async cancel(reason) {
+      copies.end();
+      await reader.cancel(reason);
+    },
+  });
+}
+
 function parsed(text: string): readonly Message[] {
   if (text === '') return [];
   const value = JSON.parse(text) as Message | readonly Message[];
@@ -51,19 +77,7 @@ export function createWireLog(era: 'modern' | 'legacy'): WireLog {
         faults.push(`unreadable: ${error.message}`);
       }),
     );
-    const flow = new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        copies.write(chunk);
-        controller.enqueue(chunk);
-      },
-      flush: () => {
-        copies.end();
-      },
-      cancel: () => {
-        copies.end();
-      },
-    } as Transformer<Uint8Array, Uint8Array>);
-    return new Response(response.body!.pipeThrough(flow), response);
+    return new Response(copied(response.body!, copies), response);
   };
 
   const tapped: typeof fetch = async (input, init) => {
