@@ -49,6 +49,8 @@ export interface Entries {
   grow(entry: Entry, bytes: number): void;
   drop(key: string): boolean;
   keys(): Iterable<string>;
+  readonly open: boolean;
+  assertOpen(): void;
   close(): void;
 }
 
@@ -101,8 +103,12 @@ export function createEntries({ clock, maxKeys, maxBytes }: EntriesOptions): Ent
     if (table.size + keys > maxKeys || bytes + more > maxBytes) throw full();
   }
 
-  function find(key: string): Entry | undefined {
+  function assertOpen(): void {
     if (closed) throw new StateError('ERR_STATE_CLOSED', 'the store is closed');
+  }
+
+  function find(key: string): Entry | undefined {
+    assertOpen();
     const entry = table.get(key);
     if (entry === undefined || entry.expiresAt > clock.now()) return entry;
     remove(key, entry);
@@ -141,6 +147,10 @@ export function createEntries({ clock, maxKeys, maxBytes }: EntriesOptions): Ent
     *keys() {
       for (const key of [...table.keys()]) if (find(key) !== undefined) yield key;
     },
+    get open() {
+      return !closed;
+    },
+    assertOpen,
     close() {
       closed = true;
       timer?.clear();

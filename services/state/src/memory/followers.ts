@@ -11,6 +11,7 @@ export interface Followers {
 
 export function createFollowers(readAfter: (key: string, after: string) => readonly LogEntry[]): Followers {
   const waking = new Map<string, Set<() => void>>();
+  let closed = false;
 
   function leave(key: string, wake: () => void): void {
     const set = waking.get(key);
@@ -30,6 +31,7 @@ export function createFollowers(readAfter: (key: string, after: string) => reado
       };
       const pump = (): void => {
         scheduled = false;
+        if (closed) return;
         try {
           for (const entry of open ? readAfter(key, position) : []) {
             if (!open) return;
@@ -56,6 +58,9 @@ export function createFollowers(readAfter: (key: string, after: string) => reado
     wake(key) {
       for (const wake of waking.get(key) ?? []) wake();
     },
-    close: () => waking.clear(),
+    close() {
+      closed = true;
+      waking.clear();
+    },
   };
 }

@@ -34,13 +34,15 @@ export function createMemoryStore(deps: MemoryStoreDeps): Store {
       return followers.follow(key, checkedPosition(after), deliver, failed);
     },
     async publish(channel, message) {
+      entries.assertOpen();
       channels.publish(channel, message);
     },
     async subscribe(channel, listener) {
+      entries.assertOpen();
       const leave = channels.subscribe(channel, listener);
       return async () => leave();
     },
-    reachable: () => true,
+    reachable: () => entries.open,
     async close() {
       followers.close();
       channels.close();

@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { eventually } from '../../../../test/harness/eventually.ts';
 import { type StartedRedis, startRedis } from '../../../../test/harness/redis.ts';
@@ -185,4 +187,19 @@ test('an error of Redis never carries what was sent', async () => {
   assert.ok(warnings.length > 0);
   assert.doesNotMatch(warnings.join(), /s3cret/);
   await store.close();
+});
+
+test('a rediss:// URL speaks TLS', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  const store = createRedisStore({ url: `rediss://127.0.0.1:${port}`, clock: systemClock, warn: () => undefined });
+  const asked = assert.rejects(store.get('lk:{x}:k'), away);
+  const [socket] = await once(server, 'connection');
+  const [hello] = await once(socket, 'data');
+  assert.equal(hello[0], 0x16, 'the first byte of a TLS handshake');
+  socket.destroy();
+  await asked;
+  await store.close();
+  server.close();
 });
