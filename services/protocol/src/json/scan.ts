@@ -285,7 +285,8 @@ class Scanner {
     const b = this.b;
     let i = at + 1;
     for (;;) {
-      const stop = Math.min(b.length, i + LONG_STRING);
+      // Ends on a whole word, from where on words can be looked at.
+      const stop = Math.min(b.length, ((i + LONG_STRING + b.byteOffset) & ~3) - b.byteOffset);
       while (i < stop) {
         const c = b[i]!;
         if (c === 0x22) return i + 1;
@@ -303,10 +304,12 @@ class Scanner {
    * text is walked by words: each mask is zero exactly where none of its bytes is looked for.
    */
   private plainFrom(at: number): number {
-    const words = (this.words ??= wordsOf(this.b));
     const shift = this.b.byteOffset & 3;
-    const first = (at + shift + 3) >> 2;
-    let w = first;
+    // An escape may have led past the word's edge; then bytes are read up to the next one.
+    if (((at + shift) & 3) !== 0) return at;
+    this.words ??= wordsOf(this.b);
+    const words = this.words;
+    let w = (at + shift) >> 2;
     for (; w < words.length; w++) {
       const x = words[w]!;
       const quote = x ^ 0x22222222;
@@ -314,7 +317,7 @@ class Scanner {
       const found = ((x - 0x20202020) & ~x) | ((quote - 0x01010101) & ~quote) | ((slash - 0x01010101) & ~slash);
       if ((found & 0x80808080) !== 0) break;
     }
-    return w === first ? at : (w << 2) - shift;
+    return (w << 2) - shift;
   }
 
   private escape(at: number): number {

@@ -46,7 +46,7 @@ test('GB-137: values nested thousands of levels deep are walked; deeper than the
   assert.equal(faultOf(bytesOf(nested(2000))), null);
   assert.equal(faultOf(bytesOf(nested(4900, '{"a":[],"b":{},"c":"d"}'))), null);
   assert.equal(faultOf(bytesOf(nested(5100))), 'too-deep');
-  for (const core of ['', '1,', '{"a"}', '{"a":1,}', '[1 2]', '{1:2}', ']', '}', '[}', '{"a":1]']) {
+  for (const core of ['1,', '{"a"}', '{"a":1,}', '[1 2]', '{1:2}', ']', '}', '[}', '{"a":1]']) {
     assert.equal(faultOf(bytesOf(nested(300, core))), 'syntax', core);
   }
   assert.equal(faultOf(bytesOf(nested(300).slice(0, -1))), 'syntax');
