@@ -86,13 +86,14 @@ export function createConnection(deps: ConnectionDeps): Connection {
       if (client.status !== 'ready') await firstConnect();
       return await operation(client);
     } catch (error) {
-      const fault = translated(error);
+      // A mistake of ours is no outage.
+      if (error instanceof TypeError || error instanceof RangeError) throw error;
       // A connection that swallows a command is dead though its socket lives; start a new one, refuse meanwhile.
-      if (fault.code === 'ERR_STATE_UNREACHABLE' && client.status === 'ready') {
-        lost(fault.message);
+      if (error instanceof Error && error.message === 'Command timed out' && client.status === 'ready') {
+        lost('no answer in time');
         client.disconnect(true);
       }
-      throw fault;
+      throw translated(error);
     } finally {
       pending--;
     }
