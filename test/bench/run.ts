@@ -35,6 +35,9 @@ const CELLS = [200, 10 * KIB, KIB * KIB].flatMap((payload) =>
   [1, 32, 256].map((concurrency) => ({ payload, concurrency })),
 );
 
+/** Cells in which Lockkeeper itself refused or broke a call: worse than slow. */
+const fallen: string[] = [];
+
 interface Cell {
   readonly payload: number;
   readonly concurrency: number;
@@ -62,8 +65,8 @@ async function measureCell(loader: Loader, targets: readonly Target[], pipe: Pip
       try {
         add(target.name, await one(loader, target, cell));
       } catch (error) {
-        if (target.name === 'lockkeeper') throw error;
-        console.log(`  (${target.name} fell over: ${(error as Error).message.slice(0, 160)})`);
+        console.log(`  (${target.name} fell over: ${(error as Error).message.slice(0, 400)})`);
+        if (target.name === 'lockkeeper') fallen.push(`${bytesName(cell.payload)}, ${cell.concurrency} at once`);
       }
     }
     if (pipe)
@@ -115,7 +118,13 @@ try {
     console.log(block(`${bytesName(cell.payload)}, ${cell.concurrency} at once`, rows, 'fastify echo'));
   }
   const ours = targets.find(({ name }) => name === 'lockkeeper') as Measured | undefined;
-  const flood = ours && !flags['no-flood'] ? await measureFlood(ours) : null;
+  const flood =
+    ours && !flags['no-flood']
+      ? await measureFlood(ours).catch((error: Error) => {
+          fallen.push(`256 × 1 MB beside small calls: ${error.message.slice(0, 400)}`);
+          return null;
+        })
+      : null;
   if (flood) {
     console.log(`256 × 1 MB beside small calls: small p50 ${flood.alone.p50.toFixed(2)} ms alone, `);
     console.log(`${flood.beside.p50.toFixed(2)} ms beside (× ${flood.ratio.toFixed(1)}); `);
@@ -127,7 +136,8 @@ try {
       console.log(`${name.padEnd(16)} RSS ${String(now).padStart(5)} MB, at most ${String(peak).padStart(5)} MB`);
     }
   }
-  const verdicts = judge(measured, flood);
+  const broken = fallen.map((text) => ({ good: false, text: `every call answered: ${text}` }));
+  const verdicts = [...judge(measured, flood), ...broken];
   console.log(`\n${verdicts.map(({ good, text }) => `${good ? '✓' : '✗'} ${text}`).join('\n')}`);
   if (flags.check && verdicts.some(({ good }) => !good)) process.exitCode = 1;
 } finally {

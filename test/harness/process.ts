@@ -35,13 +35,16 @@ const KEPT_BYTES = 4 * 1024 * 1024;
 const STOP_MS = 15_000;
 
 function collect(child: ChildProcess): { logs: () => string } {
-  let kept = '';
+  const chunks: Buffer[] = [];
+  let bytes = 0;
   const take = (chunk: Buffer) => {
-    kept = (kept + chunk.toString('utf8')).slice(-KEPT_BYTES);
+    chunks.push(chunk);
+    bytes += chunk.length;
+    while (bytes - chunks[0]!.length > KEPT_BYTES) bytes -= chunks.shift()!.length;
   };
   child.stdout?.on('data', take);
   child.stderr?.on('data', take);
-  return { logs: () => kept };
+  return { logs: () => Buffer.concat(chunks).toString('utf8') };
 }
 
 /** The first stdout line that is a JSON object with `ready: true`. */
