@@ -39,7 +39,11 @@ export function decide(rules: Rules, subject: Subject, server: string, kind: Kin
 /** Whether any name of that kind at that server could be allowed. An empty list is nothing, never everything. */
 export function reaches(rules: Rules, subject: Subject, server: string, kind: Kind): boolean {
   if (rules.auth.mode === 'open') return true;
-  return entriesOf(rules, subject, server).some((entry) => entry[LIST_OF[kind]].length > 0);
+  for (const rule of rules.policy) {
+    if (!concerns(rule, subject)) continue;
+    for (const entry of rule.allow) if (entry.server === server && entry[LIST_OF[kind]].length > 0) return true;
+  }
+  return false;
 }
 
 /** Text of all that the subject is allowed at these servers; equal texts, equal views. For cursors (T-33). */

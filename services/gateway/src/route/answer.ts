@@ -120,8 +120,7 @@ async function named(room: Room, sight: Sight, facts: MethodFacts, ask: Ask, lis
   const target = await resolve(room, sight, ask);
   if (target.kind !== 'target') return target;
   const up = reach(room, exchange, target.spec);
-  const known = room.catalogue.knownProfile(exchange, up);
-  const profile = known instanceof Promise ? await awaited(exchange, known) : known;
+  const profile = await awaited(exchange, room.catalogue.knownProfile(exchange, up));
   if (profile.kind === 'fault') return faulted(profile.fault, target.spec, null);
   const { value } = profile.entry;
   if (facts.capability !== undefined && !offers(value, facts.capability)) return refused('unknown-method');

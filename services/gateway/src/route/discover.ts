@@ -59,7 +59,10 @@ async function profileOf(room: Room, sight: Sight, spec: ServerSpec) {
   const { exchange } = sight;
   const loading = awaited(exchange, room.catalogue.profile(exchange, reach(room, exchange, spec)));
   if (!exchange.route.aggregate) return loading;
-  return atMost(room.deps.clock, PROFILE_WAIT_MS, loading, { kind: 'fault', fault: TOO_LATE } as const);
+  return atMost(room.deps.clock, PROFILE_WAIT_MS, Promise.resolve(loading), {
+    kind: 'fault',
+    fault: TOO_LATE,
+  } as const);
 }
 
 /** Change notices are declared only if they are delivered, and by an aggregate always then: its members change too. */

@@ -102,7 +102,7 @@ async function loadShare(
   const { exchange } = sight;
   const { catalogue } = room;
   const up = reach(room, exchange, spec);
-  const profile = await awaited(exchange, Promise.resolve(catalogue.knownProfile(exchange, up)));
+  const profile = await awaited(exchange, catalogue.knownProfile(exchange, up));
   if (profile.kind === 'fault') return failedShare(room, sight, spec, kind, profile.fault);
   const declared = profile.entry.value;
   if (!offers(declared, kind === 'templates' ? 'resources' : kind)) return { kind: 'unoffered', spec };

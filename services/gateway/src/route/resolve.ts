@@ -88,7 +88,7 @@ async function inTable(
 ): Promise<string | null | Step> {
   const { exchange } = sight;
   const up = reach(room, exchange, spec);
-  const profile = await awaited(exchange, Promise.resolve(room.catalogue.knownProfile(exchange, up)));
+  const profile = await awaited(exchange, room.catalogue.knownProfile(exchange, up));
   if (profile.kind === 'fault') return faulted(profile.fault, spec, null);
   const list = kind === 'tool' ? 'tools' : 'prompts';
   if (!offers(profile.entry.value, list)) return null;

@@ -29,6 +29,9 @@ const LEFT: Outcome<never> = {
 };
 
 /** A load belongs to all who wait for it; this caller waits no longer than it wants the answer. */
-export function awaited<T>(exchange: Exchange, work: Promise<Outcome<T>>): Promise<Outcome<T>> {
-  return unlessAborted(exchange.signal, work, LEFT);
+export function awaited<T>(
+  exchange: Exchange,
+  work: Outcome<T> | Promise<Outcome<T>>,
+): Outcome<T> | Promise<Outcome<T>> {
+  return work instanceof Promise ? unlessAborted(exchange.signal, work, LEFT) : work;
 }

@@ -26,7 +26,12 @@ export interface Catalogue {
     version: string,
   ): Promise<Outcome<List>>;
   /** For resolving names: of any age, since a name means the same for ever. */
-  table(exchange: Exchange, up: Upstream, profile: ServerProfile, kind: ListKind): Promise<Outcome<List>>;
+  table(
+    exchange: Exchange,
+    up: Upstream,
+    profile: ServerProfile,
+    kind: ListKind,
+  ): Outcome<List> | Promise<Outcome<List>>;
   /** For checking Mcp-Param-*: its ttl or a few seconds. */
   near(exchange: Exchange, up: Upstream, profile: ServerProfile): Promise<Outcome<List>>;
   /** When something did not fit: loaded just now. */
@@ -96,7 +101,10 @@ export function createCatalogue(deps: RouteDeps): Catalogue {
       const ok = fresh(exchange);
       return load(exchange, up, profile, kind, (entry, now) => entry.value.version === version || ok(entry, now));
     },
-    table: (exchange, up, profile, kind) => load(exchange, up, profile, kind, () => true),
+    table(exchange, up, profile, kind) {
+      const entry = lists.peek(keyOf(up, kind));
+      return entry === undefined ? load(exchange, up, profile, kind, () => true) : { kind: 'kept', entry };
+    },
     near(exchange, up, profile) {
       const ok = fresh(exchange);
       const near = within(NEAR_MS);
