@@ -277,11 +277,8 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     const deadline = this.progressedAt === null ? this.openedAt : this.progressedAt;
     const call = this.progressedAt ?? this.calledAt;
     return (
-      Math.min(
-        deadline + this.head.deadlineMs,
-        call + this.spec.callTimeoutMs,
-        this.calledAt + this.deps.maxCallMs,
-      ) - now
+      Math.min(deadline + this.head.deadlineMs, call + this.spec.callTimeoutMs, this.calledAt + this.deps.maxCallMs) -
+      now
     );
   }
 }

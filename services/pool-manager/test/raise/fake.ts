@@ -6,7 +6,7 @@ import type { Open } from '@lockkeeper/protocol/link/frames';
 import { type Clock, systemClock } from '@lockkeeper/state/clock';
 import { createMemoryStore } from '@lockkeeper/state/memory/store';
 import type { Child, ChildEvents, ExitReason, Spawn } from '../../src/child/contract.ts';
-import { createConnector, type ConnectorDeps } from '../../src/raise/connector.ts';
+import { type ConnectorDeps, createConnector } from '../../src/raise/connector.ts';
 import type { FaultHead, Log, ResultHead, UpstreamReply } from '../../src/raise/contract.ts';
 
 export interface Sent {
@@ -53,8 +53,8 @@ export class FakeChild implements Child {
     if (this.exited === null) this.events.line(Buffer.from(text));
   }
 
-  fault(kind: 'line-too-long' | 'not-json' | 'not-utf8'): void {
-    this.events.fault(kind, 'detail');
+  fault(kind: 'line-too-long' | 'not-json' | 'not-utf8', id: string | null = null): void {
+    this.events.fault(kind, 'detail', id);
   }
 
   exit(words = 'exited with code 1', kind: ExitReason['kind'] = 'exited'): void {

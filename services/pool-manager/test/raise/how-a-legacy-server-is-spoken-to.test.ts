@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Open } from '@lockkeeper/protocol/link/frames';
-import type { Connection, Question } from '../../src/raise/contract.ts';
 import type { ConnectorDeps } from '../../src/raise/connector.ts';
+import type { Connection, Question } from '../../src/raise/contract.ts';
 import {
   BOB,
   bytes,
@@ -80,7 +80,9 @@ test('a call goes up as one line of the bytes that came, with our id and token; 
 
 test('reserved names never go up, even if a gateway let them through', async () => {
   const s = await scene(echo);
-  await s.call('tools/call', '"name":"t"', { meta: '"io.modelcontextprotocol/logLevel":"debug","progressToken":"mine","v":1' });
+  await s.call('tools/call', '"name":"t"', {
+    meta: '"io.modelcontextprotocol/logLevel":"debug","progressToken":"mine","v":1',
+  });
   assert.deepEqual(s.child.received.at(-1)?.params?._meta, { progressToken: 2, v: 1 });
   await s.end();
 });
@@ -118,14 +120,17 @@ test('GB-079: two callers with the same names at the same time each get their ow
   const s = await scene((m, child) => {
     if (m.method !== 'tools/call') return false;
     waiting.push([m, child]);
-    if (waiting.length === 2) for (const [w, c] of waiting.reverse()) ok(c, w, { who: w.params?.['who'] });
+    if (waiting.length === 2) for (const [w, c] of waiting.reverse()) ok(c, w, { who: w.params?.who });
     return true;
   });
   const both = await Promise.all([
     s.call('tools/call', '"who":"alice"'),
     s.call('tools/call', '"who":"bob"', { principal: BOB }),
   ]);
-  assert.deepEqual(both.map((e) => e.value?.['who']), ['alice', 'bob']);
+  assert.deepEqual(
+    both.map((e) => e.value?.who),
+    ['alice', 'bob'],
+  );
   assert.deepEqual(new Set(s.child.received.slice(-2).map((m) => m.id)), new Set([2, 3]));
   await s.end();
 });
@@ -159,7 +164,7 @@ test('GB-082: answers to ids never sent, and second answers, are dropped and cou
     return true;
   });
   assert.deepEqual((await s.call('tools/call')).value, { mine: 1 });
-  const what = s.log.lines.map((l) => l.fields['what']).filter((w) => w !== undefined);
+  const what = s.log.lines.map((l) => l.fields.what).filter((w) => w !== undefined);
   assert.deepEqual(what, ['answered an id that was never sent', 'answered an id twice']);
   await s.end();
 });
@@ -171,20 +176,26 @@ test('a 2025-03-26 batch line is taken apart', async () => {
     if (waiting.push(m) < 2) return true;
     child.write([
       { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: waiting[0]?.id, progress: 1 } },
-      ...waiting.map((w) => ({ jsonrpc: '2.0', id: w.id, result: { n: w.params?.['n'] } })),
+      ...waiting.map((w) => ({ jsonrpc: '2.0', id: w.id, result: { n: w.params?.n } })),
     ]);
     return true;
   });
   const both = await Promise.all([s.call('tools/call', '"n":1', { progress: true }), s.call('tools/call', '"n":2')]);
-  assert.deepEqual(both.map((e) => e.value), [{ n: 1 }, { n: 2 }]);
-  assert.deepEqual(both.map((e) => e.events.length), [1, 0]);
+  assert.deepEqual(
+    both.map((e) => e.value),
+    [{ n: 1 }, { n: 2 }],
+  );
+  assert.deepEqual(
+    both.map((e) => e.events.length),
+    [1, 0],
+  );
   await s.end();
 });
 
 test('GB-083, GB-084: progress goes to the call whose token it carries, rising only, and only where it was asked for', async () => {
   const s = await scene((m, child) => {
     if (m.method !== 'tools/call') return false;
-    const token = m.params?._meta?.['progressToken'];
+    const token = m.params?._meta?.progressToken;
     const progress = (progressToken: unknown, n: number) =>
       child.write({
         jsonrpc: '2.0',
@@ -219,7 +230,7 @@ const logs: More = (m, child) => {
 test('the wanted level is set before the call, once; messages at or above it are relayed', async () => {
   const s = await scene(logs);
   const levels = async (logLevel?: 'info' | 'error') =>
-    (await s.call('tools/call', '', logLevel === undefined ? {} : { logLevel })).events.map((e) => e.members['level']);
+    (await s.call('tools/call', '', logLevel === undefined ? {} : { logLevel })).events.map((e) => e.members.level);
   assert.deepEqual(await levels(), []);
   assert.deepEqual(await levels('info'), ['info', 'error']);
   assert.deepEqual(await levels('info'), ['info', 'error']);
@@ -240,7 +251,10 @@ test('with two calls open a message is nobody’s', async () => {
     return true;
   });
   const both = await Promise.all([1, 2].map(() => s.call('tools/call', '', { logLevel: 'debug' })));
-  assert.deepEqual(both.map((e) => e.events), [[], []]);
+  assert.deepEqual(
+    both.map((e) => e.events),
+    [[], []],
+  );
   await s.end();
 });
 
@@ -249,7 +263,7 @@ test('a shared process keeps its logs: error level, nothing relayed, logging not
   assert.deepEqual(s.child.received.find((m) => m.method === 'logging/setLevel')?.params, { level: 'error' });
   assert.deepEqual((await s.call('tools/call', '', { logLevel: 'debug' })).events, []);
   const { value } = await s.call('server/discover');
-  assert.ok(!('logging' in (value?.['capabilities'] as object)));
+  assert.ok(!('logging' in (value!.capabilities as object)));
   await s.end();
 });
 
@@ -266,7 +280,10 @@ test('a cancel names our id upstream, settles at once, drops the late answer and
     mayHaveRun: true,
   });
   const cancelled = s.child.received.filter((m) => m.method === 'notifications/cancelled');
-  assert.deepEqual(cancelled.map((m) => m.params), [{ requestId: 2, reason: 'the client left' }]);
+  assert.deepEqual(
+    cancelled.map((m) => m.params),
+    [{ requestId: 2, reason: 'the client left' }],
+  );
   assert.equal(s.connection.open, 0);
   assert.equal(s.connection.tainted, true);
   s.child.write({ jsonrpc: '2.0', id: 2, result: { late: true } });
@@ -279,7 +296,7 @@ test('GB-087: a cancel stops its own call and no other', async () => {
   const s = await scene((m, child) => {
     if (m.method === 'tools/call') return waiting.push(m) > 0;
     if (m.method !== 'notifications/cancelled') return false;
-    for (const w of waiting) if (w.id !== m.params?.['requestId']) ok(child, w, { mine: w.params?.['who'] });
+    for (const w of waiting) if (w.id !== m.params?.requestId) ok(child, w, { mine: w.params?.who });
     return true;
   });
   const alice = collect();
@@ -332,6 +349,24 @@ test('GB-032: the answer that is over the cap fails its exchange; the process go
   await s.end();
 });
 
+test('GB-032: of several open calls, the one that the long line answers fails and no other', async () => {
+  const waiting: Sent[] = [];
+  const s = await scene((m, child) => {
+    if (m.method !== 'tools/call') return false;
+    if (waiting.push(m) < 2) return true;
+    child.fault('line-too-long', String(waiting[1]?.id));
+    child.fault('line-too-long', '"nobody"');
+    ok(child, waiting[0]!, { fine: true });
+    return true;
+  });
+  const both = await Promise.all([s.call('tools/call'), s.call('tools/call')]);
+  assert.deepEqual(
+    both.map((e) => e.fault?.reason ?? e.value),
+    [{ fine: true }, 'too-large'],
+  );
+  await s.end();
+});
+
 test('a result larger than limits.maxResultBytes is too large', async () => {
   const limits = () => ({ maxResultBytes: 100, listTtlMs: 0 });
   const s = await scene(
@@ -379,7 +414,7 @@ for (const [name, code, legacy, want] of ERRORS) {
 test('a resource not found, by -32002 or by empty contents, is -32602 with its uri; a legacy caller still gets -32002', async () => {
   const s = await scene((m, child) => {
     if (m.method !== 'resources/read') return false;
-    if (m.params?.['uri'] === 'a:1') fail(child, m, -32002, 'gone');
+    if (m.params?.uri === 'a:1') fail(child, m, -32002, 'gone');
     else ok(child, m, { contents: [] });
     return true;
   });
@@ -399,12 +434,12 @@ test('GB-055: reads get the caching fields that are missing or wrong, and keep t
   };
   const s = await scene((m, child) => {
     if (m.method !== 'resources/read') return false;
-    ok(child, m, { contents: [{ uri: 'a:1', text: '' }], ...extra[m.params?.['uri'] as string] });
+    ok(child, m, { contents: [{ uri: 'a:1', text: '' }], ...extra[m.params?.uri as string] });
     return true;
   });
   const fields = async (uri: string) => {
     const { value } = await s.call('resources/read', `"uri":"${uri}"`);
-    return [value?.['ttlMs'], value?.['cacheScope']];
+    return [value?.ttlMs, value?.cacheScope];
   };
   assert.deepEqual(await fields('none'), [0, 'private']);
   assert.deepEqual(await fields('wrong'), [0, 'private']);
@@ -449,7 +484,10 @@ test('completion of a 2024-11-05 server is tried undeclared, and its context is 
     },
     { protocolVersion: '2024-11-05', capabilities: {} },
   );
-  const { value } = await s.call('completion/complete', '"ref":{},"context":{"arguments":{"a":"1"}},"argument":{"name":"x"}');
+  const { value } = await s.call(
+    'completion/complete',
+    '"ref":{},"context":{"arguments":{"a":"1"}},"argument":{"name":"x"}',
+  );
   assert.deepEqual(value, { completion: { values: ['_meta', 'ref', 'argument'] } });
   await s.end();
 });

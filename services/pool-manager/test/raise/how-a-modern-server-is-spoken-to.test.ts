@@ -12,8 +12,8 @@ import {
   type Ended,
   type FakeChild,
   fail,
-  memoryStore,
   MODERN_DISCOVER,
+  memoryStore,
   modernServer,
   NEVER,
   notedLog,
@@ -98,7 +98,12 @@ test('the client’s capabilities are those of this request that can be carried 
 
 test('a result comes back without the server’s identity; vendor meta and unknown members pass', async () => {
   const s = await scene(
-    answering({ resultType: 'complete', content: [], x: 1, _meta: { [`${PREFIX}serverInfo`]: { name: 'fake' }, 'v/y': 2 } }),
+    answering({
+      resultType: 'complete',
+      content: [],
+      x: 1,
+      _meta: { [`${PREFIX}serverInfo`]: { name: 'fake' }, 'v/y': 2 },
+    }),
   );
   const { result, value } = await s.call('tools/call');
   assert.deepEqual(result, { resultType: 'complete', meta: '"v/y":2' });
@@ -167,7 +172,7 @@ test('input_required of a method that has no rounds is a breach', async () => {
 test('a round keeps its questions byte for byte, carries no caching, and its state apart; the retry brings both back', async () => {
   const s = await scene(
     tool((m, child) => {
-      if (m.params?.['requestState'] !== undefined) ok(child, m, { resultType: 'complete', content: [] });
+      if (m.params?.requestState !== undefined) ok(child, m, { resultType: 'complete', content: [] });
       else {
         child.line(
           `{"jsonrpc":"2.0","id":${m.id},"result":{"resultType":"input_required","requestState":"s\\u0041\\n","ttlMs":5,"inputRequests":{"k":{"method":"roots/list"}, "l":{"method":"roots/list","params":{}}}}}`,
@@ -182,9 +187,9 @@ test('a round keeps its questions byte for byte, carries no caching, and its sta
   assert.equal(round.text, '"inputRequests":{"k":{"method":"roots/list"}, "l":{"method":"roots/list","params":{}}}');
   await s.call('tools/call', '"name":"t"', { state: 'sA\n', inputResponses: { k: { roots: [] } } });
   const sent = s.child.received.at(-1);
-  assert.deepEqual([sent?.params?.['requestState'], sent?.params?.['inputResponses']], ['sA\n', { k: { roots: [] } }]);
+  assert.deepEqual([sent?.params?.requestState, sent?.params?.inputResponses], ['sA\n', { k: { roots: [] } }]);
   await s.call('tools/call', '"name":"t"', { state: '' });
-  assert.equal(s.child.received.at(-1)?.params?.['requestState'], '');
+  assert.equal(s.child.received.at(-1)?.params?.requestState, '');
   await s.call('tools/call', '"name":"t"', { inputResponses: {} });
   assert.ok(!('requestState' in s.child.received.at(-1)!.params!));
   await s.end();
@@ -194,7 +199,7 @@ test('a refusal that modern answers cannot say gives the call up without asking 
   const s = await scene(answering({ content: [] }));
   const inputResponses = { k: { 'lk/error': { code: -1, message: 'no' } } };
   const { value } = await s.call('tools/call', '"name":"t"', { inputResponses, state: 's' });
-  assert.equal(value?.['isError'], true);
+  assert.equal(value?.isError, true);
   assert.deepEqual(s.child.methods(), ['server/discover']);
   await s.end();
 });
@@ -208,7 +213,10 @@ test('-32022 with our revision in its list is retried once under a new id', asyn
     }),
   );
   assert.equal((await s.call('tools/call')).result?.resultType, 'complete');
-  assert.deepEqual(s.child.received.slice(-2).map((m) => m.id), [2, 3]);
+  assert.deepEqual(
+    s.child.received.slice(-2).map((m) => m.id),
+    [2, 3],
+  );
   await s.end();
 });
 
@@ -221,7 +229,11 @@ test('-32022 for ever is a breach after one retry', async () => {
 
 test('-32022 without a revision in common fails that call and drops the verdict', async () => {
   const store = memoryStore();
-  const s = await scene(tool((m, child) => fail(child, m, -32022, 'x', { supported: ['2027-01-01'] })), {}, { store });
+  const s = await scene(
+    tool((m, child) => fail(child, m, -32022, 'x', { supported: ['2027-01-01'] })),
+    {},
+    { store },
+  );
   assert.equal((await store.scan('lk:{acme}:era')).length, 1);
   const { fault } = await s.call('tools/call');
   assert.deepEqual([fault?.reason, fault?.code], ['upstream', -32603]);
@@ -265,7 +277,7 @@ test('a request from a modern server is a breach: not answered, and the call goe
   );
   assert.equal((await s.call('tools/call')).result?.resultType, 'complete');
   assert.ok(s.child.received.every((m) => m.method !== undefined));
-  assert.equal(s.log.lines.filter((l) => /from a modern server/.test(String(l.fields['what']))).length, 2);
+  assert.equal(s.log.lines.filter((l) => /from a modern server/.test(String(l.fields.what))).length, 2);
   await s.end();
 });
 
@@ -279,9 +291,15 @@ test('log messages go to the one open call that asked for logs', async () => {
     }),
   );
   const one = await Promise.all([s.call('tools/call', '', { logLevel: 'error' }), s.call('tools/call')]);
-  assert.deepEqual(one.map((e) => e.events.length), [1, 0]);
+  assert.deepEqual(
+    one.map((e) => e.events.length),
+    [1, 0],
+  );
   const both = await Promise.all([1, 2].map(() => s.call('tools/call', '', { logLevel: 'error' })));
-  assert.deepEqual(both.map((e) => e.events.length), [0, 0]);
+  assert.deepEqual(
+    both.map((e) => e.events.length),
+    [0, 0],
+  );
   await s.end();
 });
 
@@ -347,7 +365,11 @@ test('a read without caching fields gets them; a call gets none', async () => {
     ok(child, m, { contents: [] });
     return true;
   });
-  assert.deepEqual((await t.call('resources/read', '"uri":"a:1"')).value, { contents: [], ttlMs: 0, cacheScope: 'private' });
+  assert.deepEqual((await t.call('resources/read', '"uri":"a:1"')).value, {
+    contents: [],
+    ttlMs: 0,
+    cacheScope: 'private',
+  });
   assert.deepEqual((await t.call('tools/call')).value, { contents: [] });
   await t.end();
 });

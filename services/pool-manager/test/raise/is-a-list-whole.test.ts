@@ -25,7 +25,12 @@ interface Listed extends Ended {
   readonly warned: unknown[];
 }
 
-async function list(era: 'legacy' | 'modern', method: string, answer: Answer, maxResultBytes = 1_000_000): Promise<Listed> {
+async function list(
+  era: 'legacy' | 'modern',
+  method: string,
+  answer: Answer,
+  maxResultBytes = 1_000_000,
+): Promise<Listed> {
   const more = (m: Sent, child: FakeChild) => {
     if (m.method !== method) return false;
     answer(m, child);
@@ -41,18 +46,19 @@ async function list(era: 'legacy' | 'modern', method: string, answer: Answer, ma
   await connection.stop('test');
   await connector.close();
   const sent = children[0]!.received.filter((m) => m.method === method).map((m) => m.params);
-  const warned = log.lines.filter((l) => l.words === 'list ends early').map((l) => l.fields['why']);
+  const warned = log.lines.filter((l) => l.words === 'list ends early').map((l) => l.fields.why);
   return { ...end, sent, warned };
 }
 
-const tools = (from: number, n: number) => Array.from({ length: n }, (_, i) => ({ name: `t${from + i}`, inputSchema: {} }));
-const names = (ended: Ended) => (ended.value?.['tools'] as { name: string }[]).map((t) => t.name);
+const tools = (from: number, n: number) =>
+  Array.from({ length: n }, (_, i) => ({ name: `t${from + i}`, inputSchema: {} }));
+const names = (ended: Ended) => (ended.value!.tools as { name: string }[]).map((t) => t.name);
 
 /** Pages by cursor; the first has none. */
 const pages =
   (byCursor: Record<string, object>): Answer =>
   (m, child) =>
-    ok(child, m, byCursor[(m.params?.['cursor'] as string | undefined) ?? 'first']);
+    ok(child, m, byCursor[(m.params?.cursor as string | undefined) ?? 'first']);
 
 for (const era of ['legacy', 'modern'] as const) {
   test(`GB-129: every page of a ${era} server is fetched, in order, on one process`, async () => {
@@ -61,8 +67,17 @@ for (const era of ['legacy', 'modern'] as const) {
       'tools/list',
       pages({ first: { tools: tools(0, 8), nextCursor: '8"\u00e9' }, '8"\u00e9': { tools: tools(8, 6) } }),
     );
-    assert.deepEqual(names(ended), tools(0, 14).map((t) => t.name));
-    assert.deepEqual(ended.sent.map((p) => [p?.['cursor'], p?.['v']]), [[undefined, 1], ['8"\u00e9', 1]]);
+    assert.deepEqual(
+      names(ended),
+      tools(0, 14).map((t) => t.name),
+    );
+    assert.deepEqual(
+      ended.sent.map((p) => [p?.cursor, p?.v]),
+      [
+        [undefined, 1],
+        ['8"\u00e9', 1],
+      ],
+    );
     assert.ok(!('nextCursor' in ended.value!));
   });
 
@@ -93,12 +108,17 @@ test('GB-130: cursors in a circle end the list', async () => {
       y: { tools: tools(4, 2), nextCursor: 'x' },
     }),
   );
-  assert.deepEqual(names(ended), tools(0, 6).map((t) => t.name));
+  assert.deepEqual(
+    names(ended),
+    tools(0, 6).map((t) => t.name),
+  );
 });
 
 test('GB-130: ever new cursors with ever the same tools end the list at once', async () => {
   let n = 0;
-  const ended = await list('legacy', 'tools/list', (m, child) => ok(child, m, { tools: tools(0, 8), nextCursor: `c${n++}` }));
+  const ended = await list('legacy', 'tools/list', (m, child) =>
+    ok(child, m, { tools: tools(0, 8), nextCursor: `c${n++}` }),
+  );
   assert.equal(names(ended).length, 8);
   assert.equal(ended.sent.length, 2);
 });
@@ -112,7 +132,7 @@ test('GB-130: ever new cursors with empty pages end at a thousand', async () => 
 
 test('GB-132: 700 tools in pages of 50 are 700 tools', async () => {
   const answer: Answer = (m, child) => {
-    const from = Number(m.params?.['cursor'] ?? 0);
+    const from = Number(m.params?.cursor ?? 0);
     ok(child, m, { tools: tools(from, 50), ...(from < 650 ? { nextCursor: String(from + 50) } : {}) });
   };
   const ended = await list('legacy', 'tools/list', answer);
@@ -121,7 +141,7 @@ test('GB-132: 700 tools in pages of 50 are 700 tools', async () => {
 
 test('GB-132: a page that fails fails the list; never a silent part of it', async () => {
   const ended = await list('legacy', 'tools/list', (m, child) => {
-    if (m.params?.['cursor'] === undefined) ok(child, m, { tools: tools(0, 50), nextCursor: 'a' });
+    if (m.params?.cursor === undefined) ok(child, m, { tools: tools(0, 50), nextCursor: 'a' });
     else fail(child, m, -32603, 'database asleep');
   });
   assert.deepEqual([ended.fault?.reason, ended.fault?.message], ['upstream', 'database asleep']);
@@ -158,7 +178,9 @@ test('GB-055: a legacy list gets the configured life and is private; a modern on
     }),
   );
   assert.equal(modern.text, '"resources":[],"ttlMs":300,"cacheScope":"public"');
-  const silent = await list('modern', 'resources/templates/list', (m, child) => ok(child, m, { resourceTemplates: [] }));
+  const silent = await list('modern', 'resources/templates/list', (m, child) =>
+    ok(child, m, { resourceTemplates: [] }),
+  );
   assert.equal(silent.text, '"resourceTemplates":[],"ttlMs":0,"cacheScope":"private"');
 });
 
@@ -178,7 +200,7 @@ test('GB-136: schemas, numbers, order and unknown members come through byte for 
 });
 
 test('GB-137: odd schemas of some tools leave the others alone', async () => {
-  const deep = '{"anyOf":['.repeat(200) + '{}' + ']}'.repeat(200);
+  const deep = `${'{"anyOf":['.repeat(200)}{}${']}'.repeat(200)}`;
   const items = `{"name":"good","inputSchema":{}},{"name":"null","inputSchema":null},{"name":"array","inputSchema":{"type":"array"}},{"name":"deep","inputSchema":${deep}},"junk",{"name":"dangling","outputSchema":{"$ref":"#/$defs/Missing"}}`;
   const ended = await list('legacy', 'tools/list', (m, child) =>
     child.line(`{"jsonrpc":"2.0","id":${m.id},"result":{"tools":[${items}]}}`),
@@ -192,6 +214,12 @@ test('execution and x-mcp-header of legacy tools are cut out, however they are s
     '{"name":"b","inputSchema":{},"exec\\u0075tion":{}},{"execution":{}}';
   const after = '{"name":"a","inputSchema":{"properties":{"r":{"type":"string"}}}},{"name":"b","inputSchema":{}},{}';
   const answer: Answer = (m, child) => child.line(`{"jsonrpc":"2.0","id":${m.id},"result":{"tools":[${before}]}}`);
-  assert.equal((await list('legacy', 'tools/list', answer)).text, `"tools":[${after}],"ttlMs":500,"cacheScope":"private"`);
-  assert.equal((await list('modern', 'tools/list', answer)).text, `"tools":[${before}],"ttlMs":0,"cacheScope":"private"`);
+  assert.equal(
+    (await list('legacy', 'tools/list', answer)).text,
+    `"tools":[${after}],"ttlMs":500,"cacheScope":"private"`,
+  );
+  assert.equal(
+    (await list('modern', 'tools/list', answer)).text,
+    `"tools":[${before}],"ttlMs":0,"cacheScope":"private"`,
+  );
 });

@@ -18,7 +18,8 @@ import {
 } from './fake.ts';
 
 const exitOnProbe: Script = (message, child) => {
-  if (message.method !== 'initialize' && message.method !== 'notifications/initialized') child.exit('exited with code 0');
+  if (message.method !== 'initialize' && message.method !== 'notifications/initialized')
+    child.exit('exited with code 0');
   else legacyServer()(message, child);
 };
 const answering = (answer: (message: Sent) => unknown): Script =>
@@ -41,7 +42,10 @@ const LEGACY: readonly (readonly [string, Script])[] = [
   ['an empty result', answering((m) => ({ jsonrpc: '2.0', id: m.id, result: {} }))],
   ['a result of another kind', answering((m) => ({ jsonrpc: '2.0', id: m.id, result: { tools: [] } }))],
   ['a string as result', answering((m) => ({ jsonrpc: '2.0', id: m.id, result: 'hello' }))],
-  ['both kinds of answer', answering((m) => ({ jsonrpc: '2.0', id: m.id, result: {}, error: { code: 1, message: '' } }))],
+  [
+    'both kinds of answer',
+    answering((m) => ({ jsonrpc: '2.0', id: m.id, result: {}, error: { code: 1, message: '' } })),
+  ],
   [
     'a discover result that names only legacy revisions',
     answering((m) => ({ jsonrpc: '2.0', id: m.id, result: { supportedVersions: ['2025-11-25'], capabilities: {} } })),
@@ -120,7 +124,10 @@ test('GB-039: -32022 without a revision in common is an error that names both se
     assert.match(error.words, /2026-10-01.*2026-07-28/);
     return true;
   });
-  assert.deepEqual(children.flatMap((c) => c.methods()), ['server/discover']);
+  assert.deepEqual(
+    children.flatMap((c) => c.methods()),
+    ['server/discover'],
+  );
   await connector.close();
 });
 
@@ -176,7 +183,11 @@ test('the verdict is shared: a second node asks nobody, and callers at once caus
   const store = memoryStore();
   const first = spawner(legacyServer());
   const a = connectorOf({ spawn: first.spawn, store });
-  const profiles = await Promise.all([a.profile(specOf(), NEVER), a.profile(specOf(), NEVER), a.profile(specOf(), NEVER)]);
+  const profiles = await Promise.all([
+    a.profile(specOf(), NEVER),
+    a.profile(specOf(), NEVER),
+    a.profile(specOf(), NEVER),
+  ]);
   assert.equal(new Set(profiles).size, 1);
   assert.equal(first.children.length, 2);
   const second = spawner(legacyServer());
@@ -194,7 +205,10 @@ test('two nodes at once: one probes, the other waits for its answer', async () =
   const a = connectorOf({ spawn: first.spawn, store });
   const b = connectorOf({ spawn: second.spawn, store });
   const found = await Promise.all([a.profile(specOf(), NEVER), b.profile(specOf(), NEVER)]);
-  assert.deepEqual(found.map((p) => p.era), ['legacy', 'legacy']);
+  assert.deepEqual(
+    found.map((p) => p.era),
+    ['legacy', 'legacy'],
+  );
   assert.equal(first.children.length + second.children.length, 2);
   await a.close();
   await b.close();
@@ -264,7 +278,10 @@ test('a remembered legacy verdict that is contradicted is dropped and asked for 
   const connector = connectorOf({ spawn: now.spawn, store });
   const connection = await connector.connect(specOf(), {}, NEVER);
   assert.equal(connection.profile.era, 'modern');
-  assert.deepEqual(now.children.map((c) => c.methods()), [['initialize'], ['server/discover']]);
+  assert.deepEqual(
+    now.children.map((c) => c.methods()),
+    [['initialize'], ['server/discover']],
+  );
   await connection.stop('test');
   await connector.close();
 });
@@ -394,7 +411,7 @@ test('with questions carried, the projection is declared as it is and is the fin
   const { spawn, children } = spawner(legacyServer());
   const connector = connectorOf({ spawn, questions: { ask: () => {}, withdraw: () => {} } });
   const connection = await connector.connect(specOf({ era: 'legacy' }), { elicitation: { form: {} } }, NEVER);
-  assert.deepEqual(children[0]?.received[0]?.params?.['capabilities'], { elicitation: { form: {} } });
+  assert.deepEqual(children[0]?.received[0]?.params?.capabilities, { elicitation: { form: {} } });
   assert.equal(connection.fingerprint, 'elicitation.form');
   await connection.stop('test');
   await connector.close();
@@ -412,6 +429,6 @@ test('a private discover result stays on its node; the era goes to all', async (
   assert.equal((await connector.profile(specOf(), NEVER)).instructions, 'psst');
   const [key] = await store.scan('lk:{acme}:era');
   const shared = JSON.parse((await store.get(key!))!) as Record<string, unknown>;
-  assert.deepEqual([shared['era'], shared['capabilities'], shared['instructions']], ['modern', {}, undefined]);
+  assert.deepEqual([shared.era, shared.capabilities, shared.instructions], ['modern', {}, undefined]);
   await connector.close();
 });

@@ -51,7 +51,7 @@ export class Wire {
     this.closed = promise;
     const events: ChildEvents = {
       line: (line, found) => this.read(line, found),
-      fault: (kind, detail) => this.childFault(kind, detail),
+      fault: (kind, detail, id) => this.childFault(kind, detail, id ?? null),
       exit: (reason) => {
         this.ended(reason);
         resolve(reason);
@@ -196,15 +196,13 @@ export class Wire {
     waiter.progressed?.(line, members);
   }
 
-  private childFault(kind: 'line-too-long' | 'not-json' | 'not-utf8', detail: string): void {
+  private childFault(kind: 'line-too-long' | 'not-json' | 'not-utf8', detail: string, id: string | null): void {
     this.log.debug({ server: this.server, kind, detail }, 'unusable line from server');
     if (kind !== 'line-too-long') return;
-    if (this.waiters.size === 1) {
-      for (const only of this.waiters.keys())
-        this.settle(only, 'the answer is longer than limits.maxLineBytes', 'too-large');
-    }
-    if (++this.longLines < MAX_LONG_LINES) return;
-    void this.stop('wrote several lines over the cap');
+    const [only] = this.waiters.size === 1 ? this.waiters.keys() : [];
+    const meant = id === null ? only : Number(id);
+    if (meant !== undefined) this.settle(meant, 'the answer is longer than limits.maxLineBytes', 'too-large');
+    if (++this.longLines >= MAX_LONG_LINES) void this.stop('wrote several lines over the cap');
   }
 
   private ended(reason: ExitReason): void {
