@@ -59,9 +59,13 @@ export interface Ask {
   /**
    * Re-joins an exchange without answers (design §4 amendment 5): `params` then hold the sealed `requestState` of its
    * last `input_required`. Only the legacy leg does this; a retry with answers is `requestState` + `inputResponses` in
-   * `params`, whatever the era.
+   * `params`, whatever the era. Without a `requestState` (nothing has been asked yet) it re-joins by `Exchange.xid`:
+   * it never starts anything, and what the node does not know is refused. It is answered when the set of questions is
+   * another than that of the state, or with the outcome.
    */
   readonly wait?: boolean;
+  /** With `wait`: events up to this one are not sent again. */
+  readonly fromSeq?: number;
   /** Mcp-Param-* headers of a modern request, lower-case names without the prefix; undefined for legacy callers. */
   readonly paramHeaders?: ReadonlyMap<string, string>;
 }
@@ -85,8 +89,10 @@ export type Answer =
   | { readonly kind: 'refusal'; readonly refusal: Refusal; readonly server?: string };
 
 export interface AnswerListener {
-  /** Progress (without token) or a log message. `members` are the params' members. Called in order. */
-  event(method: string, members: Uint8Array): void;
+  /** Progress (without token) or a log message. `members` are the params' members. Called in order; `seq` as the link's. */
+  event(method: string, members: Uint8Array, seq?: number): void;
+  /** The node took the answers of this retry: a legacy client's 202 waits for it. */
+  accepted?(): void;
 }
 
 /** The middle of the walk, the same for both eras: authorize → resolve → call (route/answer.ts). Never throws. */

@@ -100,6 +100,8 @@ export interface Event {
 /** lk extension: facts that only a legacy caller's lowering needs; never shown to a modern peer. */
 export interface Origin {
   readonly elicitationIds?: Readonly<Record<string, string>>;
+  /** Of `input_required`: the round in which each open question was first asked. A key asked anew has a later one. */
+  readonly asked?: Readonly<Record<string, number>>;
   readonly wasUrlError?: boolean;
   readonly taskTtl?: number | null;
 }
