@@ -36,8 +36,11 @@ test('GB-137: an item that cannot be read is withheld alone, with a word in the 
     '{"name":"o","inputSchema":null}',
     '{"name":"p","inputSchema":{"type":"array"}}',
   ];
-  const stage = stageOf({ servers: { s: { era: 'modern', tools: [...odd, ...good] } } });
-  assert.equal(names(await stage.ask('tools/list')).length, 15);
+  const deep = `{"name":"deep","inputSchema":${'{"x-mcp-header-not":1,"anyOf":['.repeat(2000)}{}${']}'.repeat(2000)}}`;
+  const stage = stageOf({ servers: { s: { era: 'modern', tools: [...odd, deep, ...good] } } });
+  const listed = await stage.ask('tools/list');
+  assert.equal(names(listed).length, 16);
+  assert.ok(textOf(listed).includes(deep));
   assert.equal(stage.warnings.length, 3);
 });
 

@@ -2,6 +2,7 @@
 // flight, and kept. How old a list may be depends on what it is for, and each purpose has its function here.
 
 import type { Limits } from '@lockkeeper/protocol/config/settings';
+import { LRUCache } from 'lru-cache';
 import type { Exchange } from '../../exchange.ts';
 import type { Link } from '../../link/contract.ts';
 import type { CallFault, RouteDeps, Upstream } from '../contract.ts';
@@ -44,6 +45,7 @@ export interface Catalogue {
 
 const NEAR_MS = 5000;
 const JUST_NOW_MS = 2000;
+const MAX_SAID = 2000;
 const LIST_BYTES = 128 * 1024 * 1024;
 const PROFILE_BYTES = 16 * 1024 * 1024;
 const NO_BYTES = new Uint8Array(0);
@@ -51,17 +53,22 @@ const NO_BYTES = new Uint8Array(0);
 export function createCatalogue(deps: RouteDeps): Catalogue {
   const { store, clock, observer, log } = deps;
   const loaded = (kind: string, source: 'store' | 'link' | 'fault') => observer?.catalogue?.(kind, source);
+  /** What has been said once of a server is not said again at each of its lists. */
+  const said = new LRUCache<string, true>({ max: MAX_SAID });
   const lists = createKept<List>({ store, clock, maxBytes: LIST_BYTES, loaded });
   const profiles = createKept<ServerProfile>({ store, clock, maxBytes: PROFILE_BYTES, loaded });
 
   function load(exchange: Exchange, up: Upstream, profile: ServerProfile, kind: ListKind, good: Good<List>) {
     // A legacy server's annotations are stripped by the node (protocol.md §5.2); a modern one's are compiled.
     const annotated = profile.era === 'modern';
-    const withheld = (name: string, why: string) =>
-      log.warn(
-        { server: up.spec.name, tenant: up.spec.tenant, list: kind, name: name.slice(0, 128), why },
-        'list item withheld',
-      );
+    const withheld = (name: string, why: string) => {
+      const reason = `${kind} ${JSON.stringify(name.slice(0, 128))}: ${why}`;
+      const { name: server, tenant, digest } = up.spec;
+      const id = `${digest}\n${reason}`;
+      if (said.has(id)) return;
+      said.set(id, true);
+      log.warn({ server, tenant, reason }, 'a list item is withheld');
+    };
     return lists.load(keyOf(up, kind), good, source(deps, exchange, up, LISTS[kind].method), (raw) =>
       parseList(kind, raw.members, raw.meta, annotated, withheld),
     );
