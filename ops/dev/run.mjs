@@ -40,8 +40,11 @@ function install() {
   console.error('Dependencies are missing: running `npm ci` once, this takes a minute.');
   const npm = process.env.npm_execpath;
   const done = npm
-    ? spawnSync(process.execPath, [npm, 'ci', '--no-audit', '--no-fund'], { cwd: ROOT, stdio: ['ignore', 2, 2] })
-    : spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {
+    ? spawnSync(process.execPath, [npm, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+        cwd: ROOT,
+        stdio: ['ignore', 2, 2],
+      })
+    : spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
         cwd: ROOT,
         stdio: ['ignore', 2, 2],
         shell: process.platform === 'win32',
