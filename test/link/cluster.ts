@@ -2,9 +2,9 @@
 // with a call is the test's own dispatcher.
 
 import type { Link, LinkAnswer, LinkRequest } from '@lockkeeper/gateway/link/contract';
-import { createLink } from '@lockkeeper/gateway/link/link';
+import { createLink, type LinkDeps } from '@lockkeeper/gateway/link/link';
 import type { Dispatcher, StreamReply } from '@lockkeeper/pool-manager/link/contract';
-import { createLinkServer, type LinkServer } from '@lockkeeper/pool-manager/link/server';
+import { createLinkServer, type LinkServer, type LinkServerDeps } from '@lockkeeper/pool-manager/link/server';
 import type { Open } from '@lockkeeper/protocol/link/frames';
 import { systemClock } from '@lockkeeper/state/clock';
 import { createMemoryStore } from '@lockkeeper/state/memory/store';
@@ -33,10 +33,21 @@ export interface TestGateway {
   stop(): Promise<void>;
 }
 
+export interface NodeOptions extends Partial<Pick<LinkServerDeps, 'listen' | 'tls' | 'stall' | 'maxStreams'>> {
+  readonly secret?: string;
+  readonly incarnation?: () => string;
+}
+
+export interface GatewayOptions extends Partial<Pick<LinkDeps, 'tls'>> {
+  readonly secret?: string;
+  /** Sees these nodes instead of the registered ones. */
+  readonly sees?: readonly TestNode[];
+}
+
 export interface Cluster {
   readonly store: Store;
-  node(id: string, dispatcher: Dispatcher, secret?: string): Promise<TestNode>;
-  gateway(secret?: string): Promise<TestGateway>;
+  node(id: string, dispatcher: Dispatcher, options?: NodeOptions): Promise<TestNode>;
+  gateway(options?: GatewayOptions): Promise<TestGateway>;
   stop(): Promise<void>;
 }
 
@@ -44,40 +55,46 @@ export function createCluster(log: (words: string) => void = quiet): Cluster {
   const store = createMemoryStore({ clock: systemClock, warn: log });
   const stops: (() => Promise<void>)[] = [];
 
-  async function node(id: string, dispatcher: Dispatcher, secret = SECRET): Promise<TestNode> {
-    const incarnation = randomToken();
+  async function node(id: string, dispatcher: Dispatcher, options: NodeOptions = {}): Promise<TestNode> {
+    const { secret = SECRET, ...rest } = options;
+    const life = randomToken();
+    const incarnation = options.incarnation ?? (() => life);
     const server = createLinkServer({
       dispatcher,
       nodeId: id,
-      incarnation: () => incarnation,
       proving: createProving(secret),
       nonce: randomToken,
       clock: systemClock,
       listen: { host: '127.0.0.1', port: 0 },
       log: (_level, words) => log(`${id}: ${words}`),
+      ...rest,
+      incarnation,
     });
     const address = await server.start();
-    const record = { id, incarnation, address, draining: false };
+    const record = { id, incarnation: incarnation(), address, draining: false };
     const registration = await registerNode({ store, clock: systemClock, warn: log }, record);
     const stop = async () => {
       await registration.close();
       await server.destroy();
     };
     stops.push(stop);
-    return { id, server, registration, address, incarnation, kill: () => server.destroy(), stop };
+    return { id, server, registration, address, incarnation: record.incarnation, kill: () => server.destroy(), stop };
   }
 
-  async function gateway(secret = SECRET): Promise<TestGateway> {
+  async function gateway(options: GatewayOptions = {}): Promise<TestGateway> {
+    const { secret = SECRET, sees, ...rest } = options;
     const watch = createNodeWatch({ store, clock: systemClock, warn: log });
     await watch.start();
+    const seen = sees?.map((n) => n.registration.current());
     const link = createLink({
-      nodes: watch,
+      nodes: seen === undefined ? watch : { live: () => seen, onChange: () => quiet },
       self: { id: `gateway-${randomToken().slice(0, 6)}`, incarnation: randomToken() },
       proving: createProving(secret),
       nonce: randomToken,
       random: Math.random,
       clock: systemClock,
       log: (_level, words) => log(`gateway: ${words}`),
+      ...rest,
     });
     await link.start();
     const stop = async () => {

@@ -175,19 +175,21 @@ export class Errand implements StreamHandler, WheelEntry {
     this.peer = peer;
     this.#channel = channel;
     this.#stream = stream;
-    const leftMs = this.#attempts === 1 ? (this.spec.deadlineMs ?? 0) : this.#left();
+    const { deadlineMs } = this.spec;
+    const leftMs = this.#attempts === 1 || deadlineMs === null ? (deadlineMs ?? 0) : Math.max(1, this.#left());
     if (channel.send(stream, this.spec.head(stream.id, leftMs, this.#seenSeq), this.spec.body)) return;
     this.#leave();
     this.#fail('too-large', 'The request does not fit the link.');
   }
 
   #left(): number {
-    return this.spec.deadlineMs === null ? 0 : Math.max(1, this.#deadlineAt - this.#deps.clock.now());
+    if (this.spec.deadlineMs === null) return Number.POSITIVE_INFINITY;
+    return Math.max(0, this.#deadlineAt - this.#deps.clock.now());
   }
 
   /** Until something about the nodes changes. */
   #awaitNode(words: string): void {
-    const left = this.#begunAt + NO_NODE_PATIENCE_MS - this.#deps.clock.now();
+    const left = Math.min(this.#begunAt + NO_NODE_PATIENCE_MS - this.#deps.clock.now(), this.#left());
     if (left <= 0) {
       if (this.spec.incarnation === undefined) this.#fail('unavailable', words);
       else this.#fail('lost', words, true);
@@ -204,7 +206,7 @@ export class Errand implements StreamHandler, WheelEntry {
   /** For a lease to end, or a drained cluster to get a new node. */
   #pause(): void {
     const { clock } = this.#deps;
-    if (clock.now() - this.#begunAt > PATIENCE_MS) {
+    if (clock.now() - this.#begunAt > PATIENCE_MS || this.#left() <= 0) {
       this.#fail('unavailable', 'No pool manager takes this call now.');
       return;
     }

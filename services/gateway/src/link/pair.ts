@@ -131,7 +131,8 @@ export function connectPair(deps: PairDeps): Pair {
         if (error instanceof WireFault) end(error.message);
         else deps.warn(`a listener failed: ${String(error)}`);
       },
-      schedule: setImmediate,
+      copy: Buffer.from,
+      schedule: (run, crowded) => (crowded ? setImmediate(run) : process.nextTick(run)),
     });
   }
 

@@ -98,7 +98,8 @@ export function createGatewayPeer(deps: GatewayPeerDeps): GatewayPeer {
       if (error instanceof WireFault) end(error.message);
       else deps.warn(`a stream's receiver failed: ${String(error)}`);
     },
-    schedule: setImmediate,
+    copy: Buffer.from,
+    schedule: (run, crowded) => (crowded ? setImmediate(run) : process.nextTick(run)),
   });
   const heartbeat = startHeartbeat({
     lanes: [pair.small.lane, pair.bulk.lane],

@@ -27,8 +27,7 @@ export class Reply implements StreamReply {
   started(): void {
     if (this.#over || this.#started) return;
     this.#started = true;
-    this.#channel.send(this.#stream, { kind: 'started', stream: this.#stream.id });
-    this.#channel.flushSmall();
+    this.#channel.sendNow(this.#stream, { kind: 'started', stream: this.#stream.id });
   }
 
   accepted(): void {

@@ -19,9 +19,17 @@ export interface ChannelDeps {
   /** This stream's receiver holds most of what is too much: it must be ended (`leave`). */
   readonly tooSlow: (stream: Stream) => void;
   readonly failed: (stream: Stream, error: unknown) => void;
-  /** Runs it once the events at hand are dealt with, so that a burst is one write. */
-  readonly schedule: (run: () => void) => void;
+  /**
+   * Runs it once the event at hand is dealt with, so that a burst is one write; when `crowded`, once all events at
+   * hand are, since others will add to it.
+   */
+  readonly schedule: (run: () => void, crowded: boolean) => void;
+  /** A cheap way to copy bytes for a socket. */
+  readonly copy?: (bytes: Uint8Array) => Uint8Array;
 }
+
+/** From so many open streams on, a write waits for its neighbours. */
+const CROWD = 4;
 
 /** Streams that the peer has closed or only half begun, kept for the message that was overtaken. */
 const MAX_UNBEGUN = 1024;
@@ -35,12 +43,17 @@ export class Channel {
   #lastStream = 0;
   #scheduled = false;
   #ended = false;
+  readonly #flush = () => {
+    this.#scheduled = false;
+    if (!this.#ended) this.#outbox.flush();
+  };
 
   constructor(deps: ChannelDeps) {
     this.#deps = deps;
     this.#outbox = new Outbox({
       small: deps.small.socket,
       bulk: deps.bulk.socket,
+      copy: deps.copy,
       touched: () => this.#touched(),
       ended: (stream) => this.#forget(stream),
     });
@@ -64,6 +77,16 @@ export class Channel {
     return this.#streams.size - this.#unbegun.size;
   }
 
+  /** Streams of which something but not the beginning has come. */
+  get unbegun(): number {
+    return this.#unbegun.size;
+  }
+
+  /** Bytes that receivers at this end hold. */
+  get unconsumed(): number {
+    return this.#inbox.unconsumed;
+  }
+
   open(handler: StreamHandler): Stream {
     do this.#lastStream = this.#lastStream >= 0xffff_ffff ? 1 : this.#lastStream + 1;
     while (this.#streams.has(this.#lastStream));
@@ -77,6 +100,14 @@ export class Channel {
   send(stream: Stream, head: StreamHead, body: Uint8Array = NO_BODY): boolean {
     if (this.#ended || stream.ending) return true;
     return this.#outbox.send(stream, head, body);
+  }
+
+  /** A few bytes that wait neither for credit nor for the burst's end: on the wire when this returns. */
+  sendNow(stream: Stream, head: StreamHead): void {
+    if (this.#ended || stream.ending) return;
+    if (stream.queue.length > 0) this.#outbox.send(stream, head, NO_BODY);
+    else this.#outbox.sendAtOnce(stream, head);
+    this.#outbox.flushSmall();
   }
 
   control(head: ControlHead): void {
@@ -107,11 +138,6 @@ export class Channel {
     return this.#outbox.pending(stream);
   }
 
-  /** Writes what is collected for the small lane without waiting for the end of the burst. */
-  flushSmall(): void {
-    if (!this.#ended) this.#outbox.flushSmall();
-  }
-
   drained(lane: 'small' | 'bulk'): void {
     if (lane === 'small') this.#outbox.smallDrained();
     this.#touched();
@@ -133,10 +159,7 @@ export class Channel {
   #touched(): void {
     if (this.#scheduled || this.#ended) return;
     this.#scheduled = true;
-    this.#deps.schedule(() => {
-      this.#scheduled = false;
-      if (!this.#ended) this.#outbox.flush();
-    });
+    this.#deps.schedule(this.#flush, this.#streams.size >= CROWD);
   }
 
   #control(head: ControlHead): void {
@@ -165,15 +188,16 @@ export class Channel {
 
   #message(arrival: Arrival): void {
     this.#inbox.received(arrival.fresh);
-    const stream = this.#streams.get(arrival.stream) ?? this.#unknown(arrival.stream);
+    const begins = arrival.seq === 0;
+    const stream = this.#streams.get(arrival.stream) ?? this.#unknown(arrival.stream, begins);
     if (stream === undefined) return;
-    if (stream.handler === null && arrival.seq === 0) this.#begin(stream, arrival.head as StreamHead);
+    if (begins && stream.handler === null) this.#begin(stream, arrival.head as StreamHead);
     this.#inbox.arrived(stream, arrival);
   }
 
   #part(id: number, bytes: number): void {
     this.#inbox.received(bytes);
-    const stream = this.#streams.get(id) ?? this.#unknown(id);
+    const stream = this.#streams.get(id) ?? this.#unknown(id, false);
     if (stream !== undefined) this.#inbox.part(stream, bytes);
   }
 
@@ -189,11 +213,12 @@ export class Channel {
   }
 
   /** At the gateway: a stream it has left. At the node: a new one, perhaps seen by its second message first. */
-  #unknown(id: number): Stream | undefined {
+  #unknown(id: number, begins: boolean): Stream | undefined {
     if (this.#deps.accept === undefined) return undefined;
     if (id === 0) throw new WireFault('bad-frame', 'stream 0 carries no messages');
     const stream = new Stream(id);
     this.#streams.set(id, stream);
+    if (begins) return stream;
     this.#unbegun.add(stream);
     if (this.#unbegun.size > MAX_UNBEGUN) {
       for (const oldest of this.#unbegun) {

@@ -48,9 +48,15 @@ export function atMost(head: string, body: Uint8Array): number {
 
 /** Collects short messages so that one burst is one write. */
 export class FrameBuffer {
-  #bytes = new Uint8Array(MAX_FRAME_BYTES);
+  readonly #bytes = new Uint8Array(MAX_FRAME_BYTES);
+  readonly #copy: (bytes: Uint8Array) => Uint8Array;
   #length = 0;
   #full: Uint8Array[] = [];
+
+  /** `copy` makes what is given to the socket; a runtime's own way may be cheaper than `slice`. */
+  constructor(copy: (bytes: Uint8Array) => Uint8Array = (bytes) => bytes.slice()) {
+    this.#copy = copy;
+  }
 
   /** Appends a message of one frame; `atMost` must be below MAX_PAYLOAD_BYTES. Returns its payload's bytes. */
   append(stream: number, seq: number, head: string, body: Uint8Array): number {
@@ -84,7 +90,7 @@ export class FrameBuffer {
 
   #spill(): void {
     if (this.#length === 0) return;
-    this.#full.push(this.#bytes.slice(0, this.#length));
+    this.#full.push(this.#copy(this.#bytes.subarray(0, this.#length)));
     this.#length = 0;
   }
 }

@@ -43,14 +43,14 @@ function get32(b: Uint8Array, at: number): number {
   return ((b[at]! << 24) | (b[at + 1]! << 16) | (b[at + 2]! << 8) | b[at + 3]!) >>> 0;
 }
 
-function headOf(bytes: Uint8Array, start: number, end: number): Head {
+function headOf(stream: number, bytes: Uint8Array, start: number, end: number): Head {
   let text: string;
   try {
     text = decoder.decode(bytes.subarray(start, end));
   } catch {
     throw new WireFault('bad-head', 'not UTF-8');
   }
-  return parseHead(text);
+  return parseHead(text, stream);
 }
 
 export class FrameDecoder {
@@ -148,7 +148,7 @@ export class FrameDecoder {
     if ((flags & MORE) === 0 && chunk.length - at >= payload) {
       const body = at + headBytes;
       const end = at + payload;
-      const head = headOf(chunk, at, body);
+      const head = headOf(stream, chunk, at, body);
       this.#sink.message({ stream, seq, head, body: chunk.subarray(body, end), total, fresh: total });
       return end;
     }
@@ -188,7 +188,7 @@ export class FrameDecoder {
     if (partial.filled !== partial.bytes.length) throw new WireFault('bad-frame', 'shorter than announced');
     this.#forget(stream);
     const { bytes, headBytes, seq, reported } = partial;
-    const head = headOf(bytes, 0, headBytes);
+    const head = headOf(stream, bytes, 0, headBytes);
     const total = bytes.length;
     this.#sink.message({ stream, seq, head, body: bytes.subarray(headBytes), total, fresh: total - reported });
   }

@@ -1,7 +1,10 @@
-// From a head's text to a checked head. What a peer sends is unknown until this has spoken; afterwards it is not
+// Heads to text and back, checked. What a peer sends is unknown until `parseHead` has spoken; afterwards it is not
 // checked again. Members we do not know are left alone: a peer may be one version ahead (design §4 `hello`).
+// Most heads are JSON objects. Those of every call are shorter, and told apart by their first character: `S` started,
+// `A` accepted, `C` close, `R` a plain result, `O` open (open-head.ts).
 
 import type { Head } from './frames.ts';
+import { openText, parseOpen } from './open-head.ts';
 import { WireFault } from './wire-fault.ts';
 
 type Fields = Record<string, unknown>;
@@ -51,8 +54,10 @@ const caller: Row = [
   ['session', orNull(text)],
 ];
 
+type Short = 'open' | 'started' | 'accepted' | 'close';
+
 /** One row per kind; the compiler asks for a new kind's row. */
-const ROWS: { readonly [K in Head['kind']]: Row } = {
+const ROWS: { readonly [K in Exclude<Head['kind'], Short>]: Row } = {
   hello: [
     ['version', number],
     ['role', oneOf('gateway', 'pool-manager')],
@@ -63,28 +68,6 @@ const ROWS: { readonly [K in Head['kind']]: Row } = {
     ['nonce', text],
     ['proof', maybe(text)],
   ],
-  open: [
-    ['stream', stream],
-    ['xid', text],
-    ['method', text],
-    ...caller,
-    ['capabilities', object],
-    ['downstreamEra', oneOf('legacy', 'modern')],
-    ['logLevel', maybe(text)],
-    ['progress', flag],
-    ['deadlineMs', number],
-    ['onVanish', oneOf('cancel', 'keep')],
-    ['trace', maybe(object)],
-    ['meta', maybe(text)],
-    ['name', maybe(text)],
-    ['incarnation', maybe(text)],
-    ['state', maybe(text)],
-    ['wait', maybe(flag)],
-    ['fromSeq', maybe(count)],
-    ['inputResponses', maybe(object)],
-  ],
-  started: [['stream', stream]],
-  accepted: [['stream', stream]],
   event: [
     ['stream', stream],
     ['seq', count],
@@ -116,7 +99,6 @@ const ROWS: { readonly [K in Head['kind']]: Row } = {
     ['session', orNull(text)],
     ['reason', maybe(text)],
   ],
-  close: [['stream', stream]],
   listen: [['stream', stream], ...caller, ['capabilities', object], ['filter', filter]],
   notify: [...caller, ['method', oneOf('notifications/roots/list_changed')]],
   credit: [
@@ -136,20 +118,64 @@ const ROWS: { readonly [K in Head['kind']]: Row } = {
 
 const BY_KIND: ReadonlyMap<unknown, Row> = new Map(Object.entries(ROWS));
 
-/** Throws `WireFault` on anything that is not a head of this link. */
-export function parseHead(json: string): Head {
-  let value: unknown;
+export function headText(head: Head): string {
+  switch (head.kind) {
+    case 'open':
+      return `O${openText(head)}`;
+    case 'started':
+      return 'S';
+    case 'accepted':
+      return 'A';
+    case 'close':
+      return 'C';
+    case 'result':
+      if (head.resultType === 'complete' && !head.meta && head.state === undefined && head.origin === undefined) {
+        return `R${head.seq}`;
+      }
+      return JSON.stringify(head);
+    default:
+      return JSON.stringify(head);
+  }
+}
+
+/** `of` is the frame's stream. Throws `WireFault` on anything that is not a head of this link. */
+export function parseHead(head: string, of: number): Head {
+  switch (head.charCodeAt(0)) {
+    case 0x7b: // {
+      return parseLong(head);
+    case 0x53: // S
+      return { kind: 'started', stream: of };
+    case 0x41: // A
+      return { kind: 'accepted', stream: of };
+    case 0x43: // C
+      return { kind: 'close', stream: of };
+    case 0x52: {
+      // R
+      const seq = Number(head.slice(1));
+      if (!count(seq)) throw new WireFault('bad-head', 'result.seq');
+      return { kind: 'result', stream: of, seq, resultType: 'complete' };
+    }
+    case 0x4f: // O
+      return parseOpen(parseJson(head.slice(1)), of);
+    default:
+      throw new WireFault('unknown-kind', head.slice(0, 1));
+  }
+}
+
+function parseJson(json: string): unknown {
   try {
-    value = JSON.parse(json);
+    return JSON.parse(json);
   } catch {
     throw new WireFault('bad-head', 'not JSON');
   }
-  if (!object(value)) throw new WireFault('bad-head', 'not an object');
-  const fields = value as Fields;
+}
+
+function parseLong(json: string): Head {
+  const fields = parseJson(json) as Fields;
   const row = BY_KIND.get(fields.kind);
   if (row === undefined) throw new WireFault('unknown-kind', String(fields.kind).slice(0, 40));
   for (const [member, check] of row) {
     if (!check(fields[member])) throw new WireFault('bad-head', `${String(fields.kind)}.${member}`);
   }
-  return value as Head;
+  return fields as unknown as Head;
 }

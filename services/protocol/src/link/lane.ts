@@ -5,6 +5,7 @@ import { encodeMessage } from './codec.ts';
 import { type Arrival, FrameDecoder } from './decoder.ts';
 import type { ControlHead } from './frames.ts';
 import { NO_BODY } from './frames.ts';
+import { headText } from './heads.ts';
 import type { SendingSide } from './outbox.ts';
 import { MAX_HELLO_BYTES, MAX_MESSAGE_BYTES } from './version.ts';
 import { WireFault } from './wire-fault.ts';
@@ -73,7 +74,7 @@ export class Lane {
   /** Control frames that belong to this lane itself: hello, ping. */
   control(head: ControlHead): void {
     if (this.#ended) return;
-    for (const piece of encodeMessage(0, 0, JSON.stringify(head), NO_BODY)) this.socket.write(piece);
+    for (const piece of encodeMessage(0, 0, headText(head), NO_BODY)) this.socket.write(piece);
   }
 
   end(reason: string): void {

@@ -5,6 +5,7 @@
 import { atMost, FrameBuffer, LongMessage, MAX_PAYLOAD_BYTES } from './codec.ts';
 import type { ControlHead, StreamHead } from './frames.ts';
 import { NO_BODY } from './frames.ts';
+import { headText } from './heads.ts';
 import type { Stream } from './stream.ts';
 import {
   BULK_THRESHOLD_BYTES,
@@ -32,6 +33,7 @@ const BULK_LANE_BUFFER = 256 * 1024;
 export interface OutboxDeps {
   readonly small: SendingSide;
   readonly bulk: SendingSide;
+  readonly copy: ((bytes: Uint8Array) => Uint8Array) | undefined;
   /** Something waits for `flush`. */
   readonly touched: () => void;
   /** An ending stream has handed over its last byte. */
@@ -40,7 +42,7 @@ export interface OutboxDeps {
 
 export class Outbox {
   readonly #deps: OutboxDeps;
-  readonly #buffer = new FrameBuffer();
+  readonly #buffer: FrameBuffer;
   #credit = CONNECTION_WINDOW_BYTES;
   #smallFull = false;
   readonly #short = new Set<Stream>();
@@ -52,11 +54,12 @@ export class Outbox {
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps;
+    this.#buffer = new FrameBuffer(deps.copy);
   }
 
   /** False when the message is larger than the link carries; nothing is sent then. */
   send(stream: Stream, head: StreamHead, body: Uint8Array): boolean {
-    const text = JSON.stringify(head);
+    const text = headText(head);
     const bound = atMost(text, body);
     if (bound <= BULK_THRESHOLD_BYTES) {
       if (stream.queue.length === 0 && this.#mayPass(stream, bound)) {
@@ -77,15 +80,14 @@ export class Outbox {
     return true;
   }
 
-  /** A few bytes of a stream that must not wait for credit: its close. The queue must be empty. */
+  /** A few bytes of a stream that must not wait for credit. The queue must be empty. */
   sendAtOnce(stream: Stream, head: StreamHead): void {
-    this.#buffer.append(stream.id, stream.sendSeq, JSON.stringify(head), NO_BODY);
-    stream.sendSeq += 1;
+    this.#append(stream, headText(head), NO_BODY);
     this.#deps.touched();
   }
 
   control(head: ControlHead): void {
-    this.#buffer.append(0, 0, JSON.stringify(head), NO_BODY);
+    this.#buffer.append(0, 0, headText(head), NO_BODY);
     this.#deps.touched();
   }
 

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createOwnership, type OwnerKey } from '../../src/nodes/ownership.ts';
+import type { NodeRecord } from '../../src/nodes/record.ts';
+import { createStallWatch } from '../../src/nodes/stall-watch.ts';
+import { createTestClock, createTestStore, settled, type TestClock, type TestStore } from './fakes.ts';
+
+const LEASE = 15_000;
+const KEY = '["acme","echo","d1","user","alice"]';
+/** An owner key is hashed; its tenant is the hash tag. */
+const LEASE_KEY = 'lk:{acme}:lease:4S9yJS9V59tXByuLBKpdSSa7lyoHUZ7dtTaWzKPARa8';
+const OTHER = '["acme","echo","d1","user","bob"]';
+
+let tokens = 0;
+
+function rig() {
+  const clock = createTestClock();
+  const test = createTestStore(clock);
+  return { clock, test };
+}
+
+function node(id: string, clock: TestClock, { store }: TestStore, live: () => readonly NodeRecord[] = () => []) {
+  const lost: OwnerKey[] = [];
+  const reborn: string[] = [];
+  const busy = new Set<string>();
+  const stall = createStallWatch(clock, LEASE / 2);
+  const ownership = createOwnership({
+    store,
+    clock,
+    nodeId: id,
+    nodes: { live },
+    stall,
+    token: () => `t${++tokens}`,
+    lost: (keys) => lost.push(...keys),
+    reborn: (incarnation) => reborn.push(incarnation),
+    warn: () => undefined,
+    inUse: ({ owner }) => busy.has(owner),
+    leaseMs: LEASE,
+    idleMs: 60_000,
+  });
+  return { ownership, lost, reborn, busy, stall };
+}
+
+const claim = async (n: ReturnType<typeof node>, owner = KEY) => (await n.ownership.claim('acme', owner)).kind;
+
+describe('who may serve a key', () => {
+  test('the first that claims it; the others are told who', async () => {
+    const { clock, test } = rig();
+    const [one, two] = [node('n1', clock, test), node('n2', clock, test)];
+    assert.equal(await claim(one), 'held');
+    assert.deepEqual(await two.ownership.claim('acme', KEY), { kind: 'moved', node: 'n1' });
+    assert.equal(await claim(two, OTHER), 'held');
+  });
+
+  test('a claim of a key held and fresh does not look at the store', async () => {
+    const { clock, test } = rig();
+    const one = node('n1', clock, test);
+    await claim(one);
+    test.calls.length = 0;
+    for (let i = 0; i < 100; i++) assert.equal(await claim(one), 'held');
+    assert.deepEqual(test.calls, []);
+  });
+
+  test('many claims of one key at once are one look at the store', async () => {
+    const { clock, test } = rig();
+    const one = node('n1', clock, test);
+    const kinds = await Promise.all(Array.from({ length: 50 }, () => claim(one)));
+    assert.deepEqual(new Set(kinds), new Set(['held']));
+    assert.deepEqual(test.calls, ['setIfAbsent']);
+  });
+
+  test('in use it stays for ever; idle it is released and another may have it', async () => {
+    const { clock, test } = rig();
+    const [one, two] = [node('n1', clock, test), node('n2', clock, test)];
+    one.busy.add(KEY);
+    await claim(one);
+    await clock.pass(300_000);
+    assert.equal(await claim(two), 'moved');
+    one.busy.clear();
+    await clock.pass(70_000);
+    assert.equal(one.ownership.size, 0);
+    assert.equal(await claim(two), 'held');
+  });
+
+  test('released, it is free at once', async () => {
+    const { clock, test } = rig();
+    const [one, two] = [node('n1', clock, test), node('n2', clock, test)];
+    await claim(one);
+    await one.ownership.release('acme', KEY);
+    assert.equal(await claim(two), 'held');
+    assert.equal(await claim(one), 'moved');
+  });
+
+  test('a dead node’s keys are free when its lease ends, not before', async () => {
+    const { clock, test } = rig();
+    const two = node('n2', clock, test);
+    await test.store.set(LEASE_KEY, '["n1","life","token"]', LEASE);
+    await clock.pass(LEASE - 1_000);
+    assert.equal(await claim(two), 'moved');
+    await clock.pass(2_000);
+    assert.equal(await claim(two), 'held');
+  });
+
+  test('a lease of a node’s former life is void', async () => {
+    const { clock, test } = rig();
+    const live = [{ id: 'n1', incarnation: 'second', address: 'x:1', draining: false }];
+    const two = node('n2', clock, test, () => live);
+    await test.store.set(LEASE_KEY, '["n1","first","token"]', LEASE);
+    assert.equal(await claim(two), 'held');
+  });
+
+  test('a store that cannot be reached is not another holder: what is fresh is served, then it is unreachable', async () => {
+    const { clock, test } = rig();
+    const one = node('n1', clock, test);
+    await claim(one);
+    test.down = true;
+    assert.equal(await claim(one), 'held');
+    assert.equal(await claim(one, OTHER), 'unreachable');
+    await clock.pass(LEASE + 1_000);
+    assert.equal(await claim(one), 'unreachable');
+    assert.deepEqual([one.lost, one.reborn], [[], []]);
+    test.down = false;
+    await clock.pass(6_000);
+    assert.equal(await claim(one), 'held');
+    assert.deepEqual([one.lost, one.reborn], [[], []]);
+  });
+
+  test('a store that forgot everything takes no key away', async () => {
+    const { clock, test } = rig();
+    const [one, two] = [node('n1', clock, test), node('n2', clock, test)];
+    await claim(one);
+    await test.store.delete(LEASE_KEY);
+    await clock.pass(6_000);
+    assert.equal(await claim(two), 'moved');
+    assert.deepEqual(one.lost, []);
+  });
+
+  test('after a stall longer than half a lease nothing is claimed before the leases were read again', async () => {
+    const { clock, test } = rig();
+    const one = node('n1', clock, test);
+    await claim(one);
+    test.calls.length = 0;
+    clock.stall(8_000);
+    assert.equal(await claim(one), 'held');
+    assert.deepEqual(test.calls, ['compareAndTouch']);
+    assert.deepEqual([one.lost, one.reborn], [[], []]);
+  });
+
+  test('a key lost during a stall is reported before the claim is answered, and the node has a new name', async () => {
+    const { clock, test } = rig();
+    const [one, two] = [node('n1', clock, test), node('n2', clock, test)];
+    await claim(one);
+    await claim(one, OTHER);
+    const before = one.ownership.incarnation;
+    clock.stall(20_000);
+    assert.equal(await claim(two), 'held');
+    const answer = claim(one).then((kind) => [kind, one.lost.map((k) => k.owner)]);
+    assert.deepEqual(await answer, ['moved', [KEY]]);
+    assert.equal(one.reborn.length, 1);
+    assert.notEqual(one.ownership.incarnation, before);
+    assert.equal(one.ownership.incarnation, one.reborn[0]);
+    // What it kept stands under the new name: nobody takes it for a former life.
+    const live = () => [{ id: 'n1', incarnation: one.reborn[0]!, address: 'x:1', draining: false }];
+    assert.equal(await claim(node('n3', clock, test, live), OTHER), 'moved');
+  });
+
+  test('closed, it has released all, claims nothing and leaves no timer', async () => {
+    const { clock, test } = rig();
+    const one = node('n1', clock, test);
+    await claim(one);
+    await one.ownership.close();
+    one.stall.close();
+    assert.equal(await claim(one), 'unreachable');
+    assert.equal(await test.store.get(LEASE_KEY), null);
+    await test.store.close();
+    await settled();
+    assert.equal(clock.timers, 0);
+  });
+});
