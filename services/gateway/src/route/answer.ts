@@ -18,7 +18,7 @@ import { createInFlight } from './in-flight.ts';
 import { answerList } from './lists.ts';
 import { checkParams } from './param-check.ts';
 import { refusalOf, refused } from './refuse.ts';
-import { resolve } from './resolve.ts';
+import { resolve, type Target } from './resolve.ts';
 import { awaited, faulted, type Room, reach } from './room.ts';
 import { type Sight, sightOf } from './sight.ts';
 
@@ -119,6 +119,18 @@ async function named(room: Room, sight: Sight, facts: MethodFacts, ask: Ask, lis
   const { exchange } = sight;
   const target = await resolve(room, sight, ask);
   if (target.kind !== 'target') return target;
+  const step = await atServer(room, exchange, facts, target, ask, listener);
+  return step.kind === 'refusal' ? { ...step, server: target.spec.name } : step;
+}
+
+async function atServer(
+  room: Room,
+  exchange: Exchange,
+  facts: MethodFacts,
+  target: Target,
+  ask: Ask,
+  listener: AnswerListener,
+): Promise<Step> {
   const up = reach(room, exchange, target.spec);
   const profile = await awaited(exchange, room.catalogue.knownProfile(exchange, up));
   if (profile.kind === 'fault') return faulted(profile.fault, target.spec, null);
@@ -135,7 +147,11 @@ async function named(room: Room, sight: Sight, facts: MethodFacts, ask: Ask, lis
 
 function worded(step: Step, exchange: Exchange, ask: Ask): Answer {
   if (step.kind !== 'fault') return step;
-  return { kind: 'refusal', refusal: refusalOf(step.fault, step.spec, step.era, exchange, ask) };
+  return {
+    kind: 'refusal',
+    refusal: refusalOf(step.fault, step.spec, step.era, exchange, ask),
+    server: step.spec.name,
+  };
 }
 
 /**

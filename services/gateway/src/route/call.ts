@@ -46,8 +46,9 @@ export async function callUpstream(
 /** Logs of an aggregate name their server. */
 function attributed(listener: AnswerListener, server: string): AnswerListener {
   return {
-    event: (method, members) =>
-      listener.event(method, method === 'notifications/message' ? rewriteLog(members, server) : members),
+    event: (method, members, seq) =>
+      listener.event(method, method === 'notifications/message' ? rewriteLog(members, server) : members, seq),
+    accepted: () => listener.accepted?.(),
   };
 }
 
@@ -68,6 +69,7 @@ function settled(
   const result: Answer = {
     kind: 'result',
     resultType,
+    server: up.spec.name,
     members: facts.cacheable ? hinted(members) : members,
     ...(own === undefined ? {} : { meta: own }),
     ...(origin === undefined ? {} : { origin }),

@@ -46,7 +46,7 @@ export function refusalOf(fault: CallFault, spec: ServerSpec, era: Era | null, e
     case 'lost':
       return { reason: 'lost', message: lostWords(fault, server) };
     case 'protocol':
-      return { reason: 'upstream-protocol', message: `${server} broke the protocol: ${fault.message}` };
+      return { reason: 'upstream-protocol', message: sentence(`${server} broke the protocol: ${fault.message}`) };
     case 'too-large':
       return { reason: 'result-too-large', message: `The answer of server "${spec.name}" is larger than the limit.` };
     case 'too-slow':
@@ -72,7 +72,12 @@ export function refusalOf(fault: CallFault, spec: ServerSpec, era: Era | null, e
 
 function startWords(fault: CallFault, spec: ServerSpec): string {
   const lead = `server "${spec.name}" could not be started`;
-  return fault.message.startsWith(lead) ? fault.message : `${lead}: ${fault.message}`;
+  return sentence(fault.message.startsWith(lead) ? fault.message : `${lead}: ${fault.message}`);
+}
+
+/** More may be said behind it (errors.ts `next`). */
+function sentence(words: string): string {
+  return /[.!?]$/.test(words) ? words : `${words}.`;
 }
 
 function lostWords(fault: CallFault, server: string): string {

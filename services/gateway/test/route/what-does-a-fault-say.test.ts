@@ -18,11 +18,11 @@ const ours: [Partial<Fault> & Pick<Fault, 'reason'>, object][] = [
   ],
   [
     { reason: 'start-failed', message: 'exited' },
-    { reason: 'start-failed', message: 'server "s" could not be started: exited' },
+    { reason: 'start-failed', message: 'server "s" could not be started: exited.' },
   ],
   [
-    { reason: 'start-failed', message: 'server "s" could not be started: exited' },
-    { reason: 'start-failed', message: 'server "s" could not be started: exited' },
+    { reason: 'start-failed', message: 'server "s" could not be started: exited.' },
+    { reason: 'start-failed', message: 'server "s" could not be started: exited.' },
   ],
   [{ reason: 'timeout' }, { reason: 'timeout', message: 'Server "s" did not answer in time.' }],
   [
@@ -32,7 +32,7 @@ const ours: [Partial<Fault> & Pick<Fault, 'reason'>, object][] = [
   [{ reason: 'lost' }, { reason: 'lost', message: 'Server "s" was lost before the call reached it; it has not run.' }],
   [
     { reason: 'protocol', message: 'odd' },
-    { reason: 'upstream-protocol', message: 'Server "s" broke the protocol: odd' },
+    { reason: 'upstream-protocol', message: 'Server "s" broke the protocol: odd.' },
   ],
   [
     { reason: 'too-large' },

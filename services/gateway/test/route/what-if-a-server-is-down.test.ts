@@ -5,7 +5,7 @@ import { askOf, type FakeServer, fault, metaOf, names, read, refusalOf, snapshot
 
 const ALL = { route: '/all' };
 const down = () => fault('start-failed', { message: 'exited with code 1' });
-const WHY = 'server "b" could not be started: exited with code 1';
+const WHY = 'server "b" could not be started: exited with code 1.';
 
 function halfDown() {
   const servers: Record<string, FakeServer> = {

@@ -126,7 +126,7 @@ test('instructions of an aggregate: a heading per server, the prefix named, each
 test('a server that cannot be started is said so, to a discover and to an initialize', async () => {
   const before = () => fault('start-failed', { message: 'command not found: foo' });
   const stage = stageOf({ servers: { s: { before } } });
-  const expected = { reason: 'start-failed', message: 'server "s" could not be started: command not found: foo' };
+  const expected = { reason: 'start-failed', message: 'server "s" could not be started: command not found: foo.' };
   assert.deepEqual(refusalOf(await stage.ask('server/discover')), expected);
   const info = await stage.route.initializeInfo(stage.exchange({ era: 'legacy' }));
   assert.deepEqual(info, { kind: 'refusal', refusal: expected });

@@ -173,3 +173,11 @@ test('a result without any URI is the very bytes that came', async () => {
   assert.equal(textOf(answer), `{${members}}`);
   assert.deepEqual(metaOf(answer), {});
 });
+
+test('an answer names the server that it is from, and a refusal about a server too', async () => {
+  const stage = stageOf({ servers: { a: { tools: ['{"name":"t"}'] }, b: { before: () => fault('lost') } } });
+  assert.equal((await stage.ask('tools/call', '{"name":"a__t"}', ALL)).server, 'a');
+  assert.equal((await stage.ask('tools/call', '{"name":"b__t"}', ALL)).server, 'b');
+  assert.equal((await stage.ask('tools/call', '{"name":"a__t","requestState":"x"}', ALL)).server, 'a');
+  assert.equal((await stage.ask('tools/call', '{"name":"c__t"}', ALL)).server, undefined);
+});
