@@ -7,6 +7,7 @@ import type { Open, Principal } from '@lockkeeper/protocol/link/frames';
 import { ownerKey, poolKey } from '@lockkeeper/protocol/link/keys';
 import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
 import { LEGACY_METHODS, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
+import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import { Flow } from './dispatch-flow.ts';
 import { faultOf } from './errors.ts';
@@ -24,7 +25,7 @@ import {
 } from './raise/contract.ts';
 
 export interface ExchangeDeps {
-  readonly connector: Pick<Connector, 'profile'>;
+  readonly connector: Pick<Connector, 'known' | 'profile'>;
   readonly pools: Pick<Pools, 'lease'>;
   readonly ownership: Pick<Ownership, 'claim'>;
   readonly clock: Clock;
@@ -47,12 +48,13 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
   private readonly deps: ExchangeDeps;
   private readonly body: Uint8Array;
   private readonly reply: StreamReply;
-  private readonly flow: Flow;
   private readonly openedAt: number;
-  private readonly leaving = new AbortController();
+  private flow: Flow | null = null;
+  private leaving: AbortController | null = null;
   private calledAt = 0;
   private progressedAt: number | null = null;
   private timer: Timer | null = null;
+  private firesAt = 0;
   private lease: Lease | null = null;
   private upstream: UpstreamCall | null = null;
   private done = false;
@@ -66,13 +68,6 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     this.body = body;
     this.reply = reply;
     this.openedAt = deps.clock.now();
-    this.flow = new Flow({
-      queuedBytes: () => reply.queuedBytes(),
-      event: (method, members) => reply.event(method, members),
-      now: () => deps.clock.now(),
-      maxQueuedBytes: deps.maxQueuedBytes,
-      slowMs: deps.slowMs,
-    });
   }
 
   get principal(): Principal {
@@ -83,11 +78,19 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     return this.head.session;
   }
 
+  /** Aborted when the exchange ends before it was lent a process. Most never need it. */
+  get signal(): AbortSignal {
+    this.leaving ??= new AbortController();
+    if (this.done) this.leaving.abort(new Error('the exchange has ended'));
+    return this.leaving.signal;
+  }
+
   /** Never rejects. */
   async run(): Promise<void> {
     try {
       const owner = this.owner();
-      if (await this.mine(owner)) await this.begin(owner);
+      const claim = await this.deps.ownership.claim(this.spec.tenant, owner);
+      if (this.mine(claim)) await this.begin(owner);
     } catch (error) {
       this.failed(error);
     }
@@ -113,8 +116,9 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
   }
 
   event(method: string, members: Uint8Array): void {
-    if (this.done || this.flow.event(method, members)) return;
-    this.end('too-slow', 'the client reads too slowly');
+    if (this.done) return;
+    this.flow ??= this.newFlow();
+    if (!this.flow.event(method, members)) this.end('too-slow', 'the client reads too slowly');
   }
 
   progressed(): void {
@@ -123,8 +127,9 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
 
   result(head: ResultHead, members: Uint8Array): void {
     if (!this.finish('result')) return;
-    this.flow.flush();
+    this.flow?.flush();
     this.reply.result(head, members);
+    this.giveBack();
   }
 
   fault(head: FaultHead): void {
@@ -139,8 +144,18 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     return ownerKey({ server, digest, isolation, principal, session, mayAsk: mayAsk(this.spec) });
   }
 
-  private async mine(owner: string): Promise<boolean> {
-    const claim = await this.deps.ownership.claim(this.spec.tenant, owner);
+  private newFlow(): Flow {
+    const { reply, deps } = this;
+    return new Flow({
+      queuedBytes: () => reply.queuedBytes(),
+      event: (method, members) => reply.event(method, members),
+      now: () => deps.clock.now(),
+      maxQueuedBytes: deps.maxQueuedBytes,
+      slowMs: deps.slowMs,
+    });
+  }
+
+  private mine(claim: Awaited<ReturnType<Ownership['claim']>>): boolean {
     if (claim.kind === 'moved') this.refuse(faultOf('moved', { node: claim.node }));
     // Only what lives in one process must not be served twice (design §4 "Who owns a pool key").
     else if (claim.kind === 'unreachable' && this.spec.isolation === 'session') this.refuse(faultOf('unavailable'));
@@ -148,8 +163,12 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
   }
 
   private async begin(owner: string): Promise<void> {
-    this.arm(this.startMs(), () => this.notStarted());
-    const lease = await this.deps.pools.lease(await this.request(owner));
+    this.calledAt = 0;
+    this.arm(this.startMs());
+    const { connector, pools } = this.deps;
+    const profile = connector.known(this.spec) ?? (await connector.profile(this.spec, this.signal));
+    if (this.done) return;
+    const lease = await pools.lease(this.request(owner, profile));
     if (this.done) {
       lease.release();
       return;
@@ -157,18 +176,18 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     this.lease = lease;
     this.calledAt = this.deps.clock.now();
     this.progressedAt = null;
-    this.arm(this.callMs(), () => this.overdue());
+    if (this.calledAt + this.callMs() < this.firesAt) this.arm(this.callMs());
     const upstream = lease.connection.call(this.head, this.body, this);
     if (this.done) upstream.cancel('the exchange has ended');
     else this.upstream = upstream;
   }
 
-  private async request(owner: string): Promise<LeaseRequest> {
+  private request(owner: string, profile: Profile): LeaseRequest {
     const { spec, head } = this;
-    const profile = await this.deps.connector.profile(spec, this.leaving.signal);
     const legacy = profile.era === 'legacy';
     const capabilities = legacy ? carried(head.capabilities, spec, profile.revision, this.deps.asks) : {};
     const fingerprint = fingerprintOf(capabilities);
+    const exchange = this;
     return {
       spec,
       owner,
@@ -179,36 +198,40 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
       alone: spec.isolation === 'exclusive' || letsAsk(capabilities),
       // Less than our own deadline, so that "busy" is said rather than "not started".
       waitMs: Math.max(0, Math.min(this.deps.queueMs(), this.left() - 20)),
-      signal: this.leaving.signal,
+      get signal() {
+        return exchange.signal;
+      },
     };
   }
 
   /** A safe method whose process died under it runs once more, if the caller has seen nothing of it (design §2). */
   private again(): boolean {
     const facts = MODERN_METHODS.get(this.head.method) ?? LEGACY_METHODS.get(this.head.method);
-    if (facts?.safe !== true || this.tries > 0 || this.flow.used || this.left() <= 0) return false;
+    if (facts?.safe !== true || this.tries > 0 || this.flow?.used === true || this.left() <= 0) return false;
+    const dead = this.lease?.connection;
+    if (dead === undefined) return false;
     this.tries++;
     this.upstream = null;
-    this.lease?.release();
-    this.lease = null;
-    this.begin(this.owner()).catch((error: unknown) => this.failed(error));
+    this.giveBack();
+    // After the pool has heard of it too, or it would lend the dead one again.
+    dead.closed.then(() => this.begin(this.owner())).catch((error: unknown) => this.failed(error));
     return true;
   }
 
-  private notStarted(): void {
-    const words = `it was not ready within ${this.deps.clock.now() - this.openedAt} ms`;
-    this.leave(words);
-    this.refuse(faultOf('start-failed', { message: `server "${this.spec.name}" could not be started: ${words}` }));
-  }
-
+  /** The one timer came: for the start, or for the call, or too early since progress was seen. */
   private overdue(): void {
-    // Progress shows that it works: the time starts anew, up to a maximum (protocol.md §4.7).
-    const rest = this.callMs();
-    if (rest > 0) {
-      this.arm(rest, () => this.overdue());
+    if (this.calledAt === 0) {
+      const words = `it was not ready within ${this.deps.clock.now() - this.openedAt} ms`;
+      this.end('start-failed', `server "${this.spec.name}" could not be started: ${words}`);
       return;
     }
-    this.end('timeout', `server "${this.spec.name}" did not answer within ${this.deps.clock.now() - this.openedAt} ms`);
+    // Progress shows that it works: the time starts anew, up to a maximum (protocol.md §4.7).
+    const rest = this.callMs();
+    if (rest > 0) this.arm(rest);
+    else {
+      const words = `did not answer within ${this.deps.clock.now() - this.openedAt} ms`;
+      this.end('timeout', `server "${this.spec.name}" ${words}`);
+    }
   }
 
   private failed(error: unknown): void {
@@ -230,20 +253,19 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     this.refuse(faultOf('internal', { mayHaveRun: this.running }));
   }
 
-  private end(reason: 'cancelled' | 'timeout' | 'lost' | 'too-slow', words: string): void {
-    if (this.done) return;
-    const upstream = this.upstream;
-    this.refuse(faultOf(reason, { message: words, mayHaveRun: this.running }));
-    upstream?.cancel(words);
-    this.leave(words);
-  }
-
-  private leave(words: string): void {
-    this.leaving.abort(new Error(words));
+  private end(reason: 'cancelled' | 'timeout' | 'lost' | 'too-slow' | 'start-failed', words: string): void {
+    if (!this.finish(reason)) return;
+    this.reply.fault(faultOf(reason, { message: words, mayHaveRun: this.running }));
+    // Before the lease goes back: the pool must see the taint.
+    this.upstream?.cancel(words);
+    this.leaving?.abort(new Error(words));
+    this.giveBack();
   }
 
   private refuse(head: FaultHead): void {
-    if (this.finish(head.reason)) this.reply.fault(head);
+    if (!this.finish(head.reason)) return;
+    this.reply.fault(head);
+    this.giveBack();
   }
 
   private finish(how: string): boolean {
@@ -251,17 +273,21 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     this.done = true;
     this.timer?.clear();
     this.timer = null;
-    const lease = this.lease;
-    this.lease = null;
     this.deps.settled(this, how, this.deps.clock.now() - this.openedAt);
-    // After the cancel that may follow has gone up: the pool must see the taint.
-    if (lease !== null) queueMicrotask(() => lease.release());
     return true;
   }
 
-  private arm(ms: number, run: () => void): void {
+  private giveBack(): void {
+    const { lease } = this;
+    this.lease = null;
+    lease?.release();
+  }
+
+  private arm(ms: number): void {
     this.timer?.clear();
-    this.timer = this.deps.clock.setTimer(Math.max(0, ms), run);
+    const wait = Math.max(0, ms);
+    this.firesAt = this.deps.clock.now() + wait;
+    this.timer = this.deps.clock.setTimer(wait, () => this.overdue());
   }
 
   private left(): number {

@@ -30,7 +30,7 @@ export interface ForeignCancel {
 
 export interface DispatcherDeps {
   readonly config: ConfigSource;
-  readonly connector: Pick<Connector, 'profile'>;
+  readonly connector: Pick<Connector, 'known' | 'profile'>;
   readonly pools: Pick<Pools, 'lease'>;
   readonly ownership: Pick<Ownership, 'claim'>;
   readonly clock: Clock;

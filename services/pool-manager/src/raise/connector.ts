@@ -230,6 +230,7 @@ export function createConnector(deps: ConnectorDeps): Connector {
       const declared = deps.questions === undefined ? withoutAsking(capabilities) : capabilities;
       return spec.era === 'auto' ? byVerdict(spec, declared, signal) : asConfigured(spec, declared, signal);
     },
+    known: (spec) => (spec.era === 'auto' ? verdicts.known(spec) : configured(spec)),
     profile(spec, signal) {
       return spec.era === 'auto' ? orAborted(verdicts.get(spec), signal) : Promise.resolve(configured(spec));
     },

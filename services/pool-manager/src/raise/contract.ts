@@ -47,6 +47,8 @@ export interface Connector {
    * capabilities may be empty where the upstream called its answer private: a connection's own profile has them.
    */
   profile(spec: ServerSpec, signal: AbortSignal): Promise<Profile>;
+  /** The same without waiting; null: ask for it. */
+  known(spec: ServerSpec): Profile | null;
   /** Ends spare processes and probes in the background. Connections handed out are their holder's. */
   close(): Promise<void>;
 }

@@ -31,6 +31,8 @@ export interface VerdictDeps {
 }
 
 export interface Verdicts {
+  /** What this process remembers. */
+  known(spec: ServerSpec): Profile | null;
   /** Throws StartError. */
   get(spec: ServerSpec): Promise<Profile>;
   put(spec: ServerSpec, profile: Profile, shared: Profile): Promise<void>;
@@ -54,13 +56,18 @@ export function createVerdicts(deps: VerdictDeps): Verdicts {
   const failed = new Map<string, Failed>();
   const flights = new Map<string, Promise<Profile>>();
 
-  function get(spec: ServerSpec): Promise<Profile> {
+  function remembered(spec: ServerSpec): Profile | null {
     const id = idOf(spec);
     const entry = known.get(id);
-    if (entry !== undefined) {
-      if (clock.now() >= entry.rereadAt) void reread(spec, id, entry);
-      return Promise.resolve(entry.profile);
-    }
+    if (entry === undefined) return null;
+    if (clock.now() >= entry.rereadAt) void reread(spec, id, entry);
+    return entry.profile;
+  }
+
+  function get(spec: ServerSpec): Promise<Profile> {
+    const profile = remembered(spec);
+    if (profile !== null) return Promise.resolve(profile);
+    const id = idOf(spec);
     const flight = flights.get(id);
     if (flight !== undefined) return flight;
     const failure = failed.get(id);
@@ -150,6 +157,7 @@ export function createVerdicts(deps: VerdictDeps): Verdicts {
   }
 
   return {
+    known: remembered,
     get,
     async put(spec, profile, shared) {
       remember(idOf(spec), profile);
@@ -171,8 +179,15 @@ function eraKey(spec: ServerSpec): string {
 
 /** Tenant and name too: two servers may be spelled alike and still be strangers. */
 export function idOf(spec: ServerSpec): string {
-  return `${serverId(spec.tenant, spec.name)} ${spec.digest}`;
+  let id = ids.get(spec);
+  if (id === undefined) {
+    id = `${serverId(spec.tenant, spec.name)} ${spec.digest}`;
+    ids.set(spec, id);
+  }
+  return id;
 }
+
+const ids = new WeakMap<ServerSpec, string>();
 
 /** A record that does not read as one counts as none. */
 function profileIn(text: string | null): Profile | null {

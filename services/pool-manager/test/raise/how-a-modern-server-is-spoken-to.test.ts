@@ -373,3 +373,19 @@ test('a read without caching fields gets them; a call gets none', async () => {
   assert.deepEqual((await t.call('tools/call')).value, { contents: [] });
   await t.end();
 });
+
+test('discover hides what cannot be carried: tasks, and the logs of a shared process', async () => {
+  const extensions = { 'io.modelcontextprotocol/tasks': {}, 'v/x': {} };
+  const result = { ...MODERN_DISCOVER, capabilities: { tools: {}, logging: {}, extensions } };
+  const s = await scene(
+    (m, child) => {
+      if (m.method !== 'server/discover') return false;
+      ok(child, m, result);
+      return true;
+    },
+    { isolation: 'shared' },
+  );
+  const { value } = await s.call('server/discover');
+  assert.deepEqual(value?.capabilities, { tools: {}, extensions: { 'v/x': {} } });
+  await s.end();
+});

@@ -10,9 +10,15 @@ import {
   UNSUPPORTED_REVISION,
 } from '@lockkeeper/protocol/jsonrpc/codes';
 import type { Open } from '@lockkeeper/protocol/link/frames';
-import type { ClientCapabilities, Implementation } from '@lockkeeper/protocol/mcp/capabilities';
+import type { ClientCapabilities, Implementation, ServerCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import { missing } from '@lockkeeper/protocol/mcp/fingerprint';
-import { CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION } from '@lockkeeper/protocol/mcp/meta';
+import {
+  CLIENT_CAPABILITIES,
+  CLIENT_INFO,
+  LOG_LEVEL,
+  PROTOCOL_VERSION,
+  TASKS_EXTENSION,
+} from '@lockkeeper/protocol/mcp/meta';
 import { MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import { MODERN } from '@lockkeeper/protocol/mcp/revision';
@@ -161,15 +167,39 @@ export class ModernSpeaker implements Speaker {
     return this.discovered !== null && this.deps.clock.now() < this.discovered.until ? this.discovered.outcome : null;
   }
 
+  /** The discover result, re-written only where it declares what is not carried. */
+  private shown(line: Uint8Array, members: readonly Member[], rest: Uint8Array): Uint8Array {
+    const { capabilities } = this.known;
+    const hidden =
+      (capabilities.logging !== undefined && !this.relaysLogs()) || TASKS_EXTENSION in (capabilities.extensions ?? {});
+    if (!hidden) return rest;
+    const drop = (key: string) => isEnvelope(key) || isCaching(key) || key.startsWith('lk/') || key === 'capabilities';
+    return withMembers(
+      keep(line, members, drop),
+      `"capabilities":${JSON.stringify(carriedOnly(capabilities, this.relaysLogs()))}`,
+    );
+  }
+
   private remember(line: Uint8Array, members: readonly Member[], rest: Uint8Array, caching: Caching): Outcome {
     const now = this.deps.clock.now();
     const supported = profileOf(line, members, this.known.revision, this.known.supported, now);
     this.known = { ...supported, foundAt: this.known.foundAt, evidence: this.known.evidence };
     const more = `${cachingMembers(caching)},"lk/era":"modern","lk/revision":"${this.known.revision}"`;
-    const outcome = complete(withMembers(rest, more));
+    const outcome = complete(withMembers(this.shown(line, members, rest), more));
     this.discovered = { outcome, until: now + caching.ttlMs };
     return outcome;
   }
+}
+
+/** What is declared and cannot be carried: logs of a shared process, tasks (design §5, protocol.md §5.1). */
+function carriedOnly(declared: ServerCapabilities, logs: boolean): ServerCapabilities {
+  const { logging, extensions, ...rest } = declared;
+  const { [TASKS_EXTENSION]: _tasks, ...others } = extensions ?? {};
+  return {
+    ...rest,
+    ...(logs && logging !== undefined ? { logging } : {}),
+    ...(Object.keys(others).length > 0 ? { extensions: others } : {}),
+  };
 }
 
 function outcome(value: Outcome): Judged {

@@ -53,8 +53,8 @@ export class Wire {
       line: (line, found) => this.read(line, found),
       fault: (kind, detail, id) => this.childFault(kind, detail, id ?? null),
       exit: (reason) => {
-        this.ended(reason);
         resolve(reason);
+        this.ended(reason);
       },
     };
     this.child = spawn(spec, events);
