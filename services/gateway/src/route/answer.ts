@@ -4,7 +4,7 @@
 
 import { findMember } from '@lockkeeper/protocol/json/scan';
 import type { ServerCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
-import { type MethodFacts, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
+import { LEGACY_METHODS, type MethodFacts, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import type { Refusal } from '../errors.ts';
 import type { Answer, AnswerFn, AnswerListener, Ask, Exchange } from '../exchange.ts';
 import type { Kind } from '../policy/decide.ts';
@@ -32,8 +32,10 @@ export interface Route {
   initializeInfo(exchange: Exchange): Promise<InitializeInfo>;
 }
 
-/** Methods of the registry that are not served yet: absent, as if they were unknown. */
-const LATER: ReadonlySet<string> = new Set(['subscriptions/listen']);
+/** A stream of its own, served beside the walk (listen/stream.ts); where it comes here, nobody serves it. */
+const BESIDE: ReadonlySet<string> = new Set(['subscriptions/listen']);
+/** What only legacy callers ask and this walk answers (protocol.md §1.2). */
+const SUBSCRIBING: ReadonlySet<string> = new Set(['resources/subscribe', 'resources/unsubscribe']);
 
 const LIST_KINDS: ReadonlyMap<string, ListKind> = new Map([
   ['tools/list', 'tools'],
@@ -85,14 +87,19 @@ export function createRoute(deps: RouteDeps): Route {
 }
 
 async function walk(room: Room, sight: Sight, ask: Ask, listener: AnswerListener): Promise<Step> {
-  const facts = MODERN_METHODS.get(ask.method);
-  if (facts === undefined || LATER.has(ask.method)) return refused('unknown-method');
+  const facts = factsOf(sight.exchange, ask.method);
+  if (facts === undefined || BESIDE.has(ask.method)) return refused('unknown-method');
   if (ask.method === 'server/discover') return answerDiscover(room, sight, listener);
   const denied = authorize(sight, facts);
   if (denied !== null) return denied;
   const list = LIST_KINDS.get(ask.method);
   if (list !== undefined) return answerList(room, sight, ask, list, listener);
   return named(room, sight, facts, ask, listener);
+}
+
+function factsOf(exchange: Exchange, method: string): MethodFacts | undefined {
+  if (exchange.era === 'legacy' && SUBSCRIBING.has(method)) return LEGACY_METHODS.get(method);
+  return MODERN_METHODS.get(method);
 }
 
 const KINDS: Readonly<Record<string, readonly Kind[]>> = {
@@ -136,6 +143,7 @@ async function atServer(
   if (profile.kind === 'fault') return faulted(profile.fault, target.spec, null);
   const { value } = profile.entry;
   if (facts.capability !== undefined && !offers(value, facts.capability)) return refused('unknown-method');
+  if (SUBSCRIBING.has(ask.method) && value.capabilities.resources?.subscribe !== true) return refused('unknown-method');
   if (ask.method === 'tools/call') {
     const bad = await checkParams(room, exchange, up, value, ask, target.name);
     if (bad !== null) return bad;

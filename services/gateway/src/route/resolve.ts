@@ -24,7 +24,7 @@ export interface Target {
   readonly edits: readonly Edit[];
 }
 
-/** `tools/call`, `prompts/get`, `resources/read`, `completion/complete`. */
+/** `tools/call`, `prompts/get`, `resources/read`, `completion/complete`, legacy `resources/subscribe`. */
 export async function resolve(room: Room, sight: Sight, ask: Ask): Promise<Target | Step> {
   if (ask.method === 'completion/complete') {
     const ref = refOf(ask);
@@ -32,7 +32,7 @@ export async function resolve(room: Room, sight: Sight, ask: Ask): Promise<Targe
       return refused('invalid-params', { message: 'params.ref is no reference to a prompt or resource.' });
     return ref.kind === 'prompt' ? named(room, sight, 'prompt', ref) : located(sight, ref);
   }
-  const key = ask.method === 'resources/read' ? 'uri' : 'name';
+  const key = ask.method.startsWith('resources/') ? 'uri' : 'name';
   const member = findMember(ask.params, key);
   if (ask.name === undefined || member === undefined) {
     return refused('invalid-params', { message: `params.${key} must be a string.` });
