@@ -58,13 +58,15 @@ async function one(loader: Loader, target: Target, cell: Cell): Promise<Sample> 
 
 async function measureCell(loader: Loader, targets: readonly Target[], pipe: Pipe | null, cell: Cell): Promise<Row[]> {
   const samples = new Map<string, Sample[]>();
+  const out = new Set<string>();
   const add = (name: string, sample: Sample) => samples.set(name, [...(samples.get(name) ?? []), sample]);
   for (let round = 0; round < ROUNDS; round += 1) {
     for (const target of targets) {
-      if (!takesPart(target, cell)) continue;
+      if (!takesPart(target, cell) || out.has(target.name)) continue;
       try {
         add(target.name, await one(loader, target, cell));
       } catch (error) {
+        out.add(target.name);
         console.log(`  (${target.name} fell over: ${(error as Error).message.slice(0, 400)})`);
         if (target.name === 'lockkeeper') fallen.push(`${bytesName(cell.payload)}, ${cell.concurrency} at once`);
       }

@@ -81,12 +81,30 @@ async function stopAndProve(child: ChildProcess, exited: Running['exited'], logs
   }
 }
 
+/** What is still running when the test process itself ends, by whatever way, ends with it. */
+const alive = new Set<ChildProcess>();
+let watching = false;
+
+function endWithUs(child: ChildProcess): void {
+  if (!watching) {
+    watching = true;
+    process.once('exit', () => {
+      for (const one of alive) one.kill('SIGKILL');
+    });
+    process.once('SIGTERM', () => process.exit(143));
+    process.once('SIGINT', () => process.exit(130));
+  }
+  alive.add(child);
+  child.once('exit', () => alive.delete(child));
+}
+
 export async function startProcess(options: StartOptions): Promise<Running> {
   const child = spawn(options.command ?? process.execPath, options.args, {
     cwd: options.cwd,
     env: { ...process.env, LOCKKEEPER_READY: 'json', ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  endWithUs(child);
   const exited = once(child, 'exit').then(([code, signal]) => ({ code, signal }) as never);
   const { logs } = collect(child);
   const deadlineMs = options.readyMs ?? 20_000;
