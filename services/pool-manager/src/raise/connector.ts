@@ -11,6 +11,7 @@ import type { Store } from '@lockkeeper/state/store';
 import type { Spawn } from '../child/contract.ts';
 import { withoutAsking } from './carry.ts';
 import { type Change, type Connection, type Connector, type Log, type Questions, StartError } from './contract.ts';
+import { createFinder, evidenceOf, isWeak } from './finder.ts';
 import { createSpares } from './spares.ts';
 import { Contradiction, createStarter } from './start.ts';
 import { createVerdicts } from './verdicts.ts';
@@ -58,9 +59,6 @@ export interface ConnectorDeps {
   readonly timings?: Partial<ConnectorTimings>;
 }
 
-/** Marks a verdict that rests on silence or an exit, in its evidence. */
-const WEAK = ' (weak)';
-
 export function createConnector(deps: ConnectorDeps): Connector {
   const { clock, log } = deps;
   const timings = { ...CONNECTOR_TIMINGS, ...deps.timings };
@@ -80,12 +78,13 @@ export function createConnector(deps: ConnectorDeps): Connector {
     contradicted: (spec, words) => behind(verdicts.drop(spec, words)),
   });
 
+  const finder = createFinder({ starter, spares, log, signal: closing.signal });
   const verdicts = createVerdicts({
     store: deps.store,
     clock,
     log,
     token: deps.token,
-    find,
+    find: (spec) => finder.find(spec, probeMs(spec)),
     timings: {
       ttlMs: timings.verdictTtlMs,
       rereadMs: timings.rereadMs,
@@ -108,63 +107,18 @@ export function createConnector(deps: ConnectorDeps): Connector {
     background.add(done);
   }
 
-  async function find(spec: ServerSpec): Promise<{ profile: Profile; shared: Profile }> {
-    const first = await asked(spec, probeMs(spec));
-    if (first.profile !== null) return first;
-    const evidence = first.weak ? `${first.evidence}${WEAK}` : first.evidence;
-    try {
-      return await introduced(spec, evidence);
-    } catch (error) {
-      if (!(error instanceof Contradiction)) throw error;
-      if (!first.weak) throw new StartError(error.words, error.stderrTail);
-      // It was silent and yet refuses `initialize`: a modern server that starts slowly is given its whole time.
-      const second = await asked(spec, spec.startTimeoutMs);
-      if (second.profile !== null) return second;
-      throw new StartError(error.words, error.stderrTail);
-    }
-  }
-
-  /** Legacy is only believed once `initialize` was answered (GB-028); that process is the first caller's. */
-  async function introduced(spec: ServerSpec, evidence: string): Promise<{ profile: Profile; shared: Profile }> {
-    const connection = await starter.legacy(spec, {}, evidence, closing.signal);
-    spares.put(spec, connection);
-    log.info({ server: spec.name, tenant: spec.tenant, era: 'legacy', evidence }, 'era found');
-    return { profile: connection.profile, shared: connection.profile };
-  }
-
-  async function asked(
-    spec: ServerSpec,
-    deadlineMs: number,
-  ): Promise<{ profile: Profile; shared: Profile } | { profile: null; evidence: string; weak: boolean }> {
-    const { finding, connection, stderrTail } = await starter.probe(spec, deadlineMs, closing.signal);
-    switch (finding.kind) {
-      case 'failed':
-        throw new StartError(finding.exit.words, stderrTail);
-      case 'no-common':
-        throw new StartError(finding.words, stderrTail);
-      case 'legacy':
-        return { profile: null, evidence: finding.evidence, weak: finding.weak };
-      case 'modern': {
-        if (connection !== null) spares.put(spec, connection);
-        const { profile, scope } = finding;
-        log.info({ server: spec.name, tenant: spec.tenant, era: 'modern', evidence: profile.evidence }, 'era found');
-        return { profile, shared: scope === 'public' ? profile : shareable(profile) };
-      }
-    }
-  }
-
   /** A server upgraded to both eras keeps answering `initialize`: only asking again finds out (protocol.md §5.8 #22). */
   function recheck(spec: ServerSpec, profile: Profile): void {
-    const weak = profile.evidence.endsWith(WEAK);
+    const weak = isWeak(profile);
     const due = profile.foundAt + (weak ? timings.weakReprobeMs : timings.reprobeMs);
     if (profile.era !== 'legacy' || clock.now() < due || rechecking.has(spec.digest)) return;
     rechecking.add(spec.digest);
     behind(
       (async () => {
         const deadlineMs = weak ? spec.startTimeoutMs : probeMs(spec);
-        const again = await asked(spec, deadlineMs);
+        const again = await finder.asked(spec, deadlineMs);
         if (again.profile !== null) return verdicts.put(spec, again.profile, again.shared);
-        const evidence = again.weak ? `${again.evidence}${WEAK}` : again.evidence;
+        const evidence = evidenceOf(again);
         const renewed = { ...profile, foundAt: clock.now(), evidence };
         return verdicts.put(spec, renewed, renewed);
       })().finally(() => rechecking.delete(spec.digest)),
@@ -247,12 +201,6 @@ function configured(spec: ServerSpec): Profile {
   const revision = spec.era === 'modern' ? MODERN : LEGACY_LATEST;
   const era = spec.era === 'modern' ? 'modern' : 'legacy';
   return { era, revision, supported: [revision], capabilities: {}, foundAt: 0, evidence: 'configured' };
-}
-
-/** The era may be shared; what the server calls private may not (protocol.md §4.2 "Share"). */
-function shareable(profile: Profile): Profile {
-  const { era, revision, supported, foundAt, evidence } = profile;
-  return { era, revision, supported, capabilities: {}, foundAt, evidence };
 }
 
 /** The caller stops waiting; the work goes on for others. */

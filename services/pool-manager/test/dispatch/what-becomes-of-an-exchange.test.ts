@@ -129,6 +129,20 @@ test('a call over its time is cancelled upstream and times out; the time-out is 
   await s.end();
 });
 
+test('GB-041: a catalogue that hangs times out by itself; other calls of the same process go on', async () => {
+  const hangs = modernServer((m, child) => {
+    if (m.method === 'tools/call') ok(child, m, { content: [] });
+    return m.method === 'tools/list' || m.method === 'tools/call';
+  });
+  const s = stage({ scripts: [hangs], spec: { era: 'modern', callTimeoutMs: 60 } });
+  const list = s.open('tools/list');
+  assert.equal((await s.open('tools/call').ended).result?.resultType, 'complete');
+  assert.equal((await list.ended).fault?.reason, 'timeout');
+  assert.equal((await s.open('tools/call').ended).result?.resultType, 'complete');
+  assert.equal(s.children.length, 1);
+  await s.end();
+});
+
 test('progress, relayed or not, gives a call its time anew, up to the maximum', async () => {
   const work = on('tools/call', (m, child) => {
     let n = 0;

@@ -199,8 +199,8 @@ test('GB-136: schemas, numbers, order and unknown members come through byte for 
   }
 });
 
-test('GB-137: odd schemas of some tools leave the others alone', async () => {
-  const deep = `${'{"anyOf":['.repeat(200)}{}${']}'.repeat(200)}`;
+test('GB-137: odd schemas of some tools, one 2,000 levels deep, leave the others alone', async () => {
+  const deep = `${'{"anyOf":['.repeat(2000)}{}${']}'.repeat(2000)}`;
   const items = `{"name":"good","inputSchema":{}},{"name":"null","inputSchema":null},{"name":"array","inputSchema":{"type":"array"}},{"name":"deep","inputSchema":${deep}},"junk",{"name":"dangling","outputSchema":{"$ref":"#/$defs/Missing"}}`;
   const ended = await list('legacy', 'tools/list', (m, child) =>
     child.line(`{"jsonrpc":"2.0","id":${m.id},"result":{"tools":[${items}]}}`),

@@ -104,6 +104,24 @@ test('GB-037: a server that exits on the probe is started again and initialised'
   await connector.close();
 });
 
+test('GB-042: a bridge that answers the probe with an error and ends is legacy, and the next process is not probed', async () => {
+  const bridge: Script = (message, child) => {
+    if (message.method === 'initialize' || message.id === undefined) {
+      legacyServer()(message, child);
+      return;
+    }
+    fail(child, message, -32000, 'Server not initialized');
+    child.exit('exited with code 0');
+  };
+  const { spawn, children } = spawner(bridge);
+  const connector = connectorOf({ spawn });
+  const connection = await connector.connect(specOf(), {}, NEVER);
+  assert.equal(connection.profile.era, 'legacy');
+  assert.deepEqual(children[1]?.methods(), ['initialize', 'notifications/initialized']);
+  await connection.stop('test');
+  await connector.close();
+});
+
 for (const code of [-32020, -32021]) {
   test(`${code} to the probe is a modern server and nothing is initialised`, async () => {
     const { spawn, children } = spawner(errorTo(code));
