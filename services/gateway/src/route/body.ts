@@ -2,16 +2,24 @@
 // with the few spans that name things rewritten. Never parsed and put together again (design §11).
 
 import { applyEdits, concat, type Edit, membersWithout } from '@lockkeeper/protocol/json/compose';
-import { findMember, type Member, membersOf, parseSpan, stringOf } from '@lockkeeper/protocol/json/scan';
+import { findMember, type Member, membersOf, stringOf } from '@lockkeeper/protocol/json/scan';
 import type { Ask } from '../exchange.ts';
 
 /**
- * `inputResponses` travel in the envelope. `task` was 2025-11-25's wish for a task, which a modern server ignores
+ * Answers are put at the end, under the one spelling the node looks for. `task` was 2025-11-25's wish for a task, which a modern server ignores
  * (protocol.md §1.4) and a legacy one must not see before tasks are carried.
  */
 const OURS: ReadonlySet<string> = new Set(['_meta', 'inputResponses', 'requestState', 'task']);
 
-export function bodyOf(ask: Ask, edits: readonly Edit[]): Uint8Array {
+/** `answers`: what `inputResponsesOf` found, of a method that can be asked. */
+export function bodyOf(ask: Ask, edits: readonly Edit[], answers?: Member): Uint8Array {
+  const rest = paramsOf(ask, edits);
+  if (answers === undefined) return rest;
+  const raw = ask.bytes.subarray(answers.start, answers.end);
+  return concat([rest, rest.length === 0 ? '"inputResponses":' : ',"inputResponses":', raw]);
+}
+
+function paramsOf(ask: Ask, edits: readonly Edit[]): Uint8Array {
   if (edits.length === 0) return membersWithout(ask.bytes, ask.params, (key) => OURS.has(key));
   const parts: (Uint8Array | string)[] = [];
   for (const m of ask.params) {
@@ -50,8 +58,7 @@ export function refOf(ask: Ask): Ref | null {
 }
 
 /** Undefined when there are none; null when they are no object. */
-export function inputResponsesOf(ask: Ask): Readonly<Record<string, unknown>> | undefined | null {
+export function inputResponsesOf(ask: Ask): Member | undefined | null {
   const member = findMember(ask.params, 'inputResponses');
-  if (member === undefined) return undefined;
-  return member.kind === 'object' ? (parseSpan(ask.bytes, member) as Record<string, unknown>) : null;
+  return member === undefined || member.kind === 'object' ? member : null;
 }

@@ -31,11 +31,10 @@ export async function callUpstream(
     return refused('invalid-params', { message: 'params.inputResponses must be an object.' });
   const request = linkRequest(exchange, up, exchange.xid, {
     method: ask.method,
-    body: bodyOf(ask, target.edits),
+    body: bodyOf(ask, target.edits, inputResponses),
     safe: facts.safe,
     ask,
     ...(facts.nameKey === undefined ? {} : { name: target.name }),
-    ...(inputResponses === undefined ? {} : { inputResponses }),
   });
   const server = exchange.route.aggregate ? up.spec.name : null;
   const hears = server === null ? listener : attributed(listener, server);

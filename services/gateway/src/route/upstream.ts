@@ -41,7 +41,6 @@ export interface Errand {
   readonly name?: string;
   /** The caller's own request; absent when the gateway asks for itself. */
   readonly ask?: Ask;
-  readonly inputResponses?: Readonly<Record<string, unknown>>;
 }
 
 export function linkRequest(exchange: Exchange, up: Upstream, xid: string, errand: Errand): LinkRequest {
@@ -69,6 +68,5 @@ export function linkRequest(exchange: Exchange, up: Upstream, xid: string, erran
     ...(traced ? { trace: exchange.trace } : {}),
     ...(ask?.meta === undefined ? {} : { meta: ask.meta }),
     ...(errand.name === undefined ? {} : { name: errand.name }),
-    ...(errand.inputResponses === undefined ? {} : { inputResponses: errand.inputResponses }),
   };
 }

@@ -75,12 +75,11 @@ test('GB-095: params go on byte for byte, without what belongs to the hop', asyn
   assert.equal(sent!.deadlineMs, 60_000);
 });
 
-test('inputResponses travel in the envelope; a requestState that nobody gave out is refused', async () => {
+test('inputResponses travel raw behind the params; a requestState that nobody gave out is refused', async () => {
   const stage = stageOf({ servers: { s: {} } });
-  await stage.ask('tools/call', '{"name":"t","inputResponses":{"k":{"action":"accept"}}}');
+  await stage.ask('tools/call', '{"inputResponses":{"k": {"action":"accept","n":1.0}},"name":"t"}');
   const [sent] = stage.sentOf('tools/call');
-  assert.deepEqual(sent!.inputResponses, { k: { action: 'accept' } });
-  assert.equal(bodyOf(sent), '{"name":"t"}');
+  assert.equal(bodyOf(sent), '{"name":"t","inputResponses":{"k": {"action":"accept","n":1.0}}}');
   const forged = await stage.ask('tools/call', '{"name":"t","requestState":"lk1.a.AAAA"}');
   assert.equal(refusalOf(forged).reason, 'bad-state');
   assert.equal(stage.sentOf('tools/call').length, 1);

@@ -74,7 +74,7 @@ export class RaisedConnection implements Connection, CallOwner, Room {
     this.uses++;
     const list = (MODERN_METHODS.get(head.method) ?? LEGACY_METHODS.get(head.method))?.list === true;
     const call = new Call(this, head, members, reply, list);
-    const local = this.speaker.local(head);
+    const local = this.speaker.local(head, members);
     this.calls.add(call);
     if (local !== null) call.settle(local);
     else {

@@ -29,7 +29,7 @@ export interface Speaker {
   readonly caching: Caching;
   profile(): Profile;
   /** The answer that needs no upstream; null: send it. */
-  local(head: Open): Outcome | null;
+  local(head: Open, params: Uint8Array): Outcome | null;
   /** Right before a call goes up. */
   before(head: Open, room: Room): void;
   /** `_meta` members of one request. */

@@ -185,20 +185,20 @@ test('a round keeps its questions byte for byte, carries no caching, and its sta
   const round = await s.call('tools/call', '"name":"t"', { capabilities: { roots: {} } });
   assert.deepEqual(round.result, { resultType: 'input_required', state: 'sA\n' });
   assert.equal(round.text, '"inputRequests":{"k":{"method":"roots/list"}, "l":{"method":"roots/list","params":{}}}');
-  await s.call('tools/call', '"name":"t"', { state: 'sA\n', inputResponses: { k: { roots: [] } } });
+  await s.call('tools/call', '"name":"t","inputResponses":{"k":{"roots":[]}}', { state: 'sA\n' });
   const sent = s.child.received.at(-1);
   assert.deepEqual([sent?.params?.requestState, sent?.params?.inputResponses], ['sA\n', { k: { roots: [] } }]);
   await s.call('tools/call', '"name":"t"', { state: '' });
   assert.equal(s.child.received.at(-1)?.params?.requestState, '');
-  await s.call('tools/call', '"name":"t"', { inputResponses: {} });
+  await s.call('tools/call', '"name":"t","inputResponses":{}');
   assert.ok(!('requestState' in s.child.received.at(-1)!.params!));
   await s.end();
 });
 
 test('a refusal that modern answers cannot say gives the call up without asking the server again', async () => {
   const s = await scene(answering({ content: [] }));
-  const inputResponses = { k: { 'lk/error': { code: -1, message: 'no' } } };
-  const { value } = await s.call('tools/call', '"name":"t"', { inputResponses, state: 's' });
+  const answers = '"inputResponses":{"k":{"lk/error":{"code":-1,"message":"no"}}}';
+  const { value } = await s.call('tools/call', `"name":"t",${answers}`, { state: 's' });
   assert.equal(value?.isError, true);
   assert.deepEqual(s.child.methods(), ['server/discover']);
   await s.end();

@@ -40,7 +40,11 @@ export interface Hello {
   readonly proof?: string;
 }
 
-/** One request, modern, without session. `stream` is chosen by the gateway, unique on its connection. */
+/**
+ * One request, modern, without session. `stream` is chosen by the gateway, unique on its connection. Body: params
+ * members; a retry's answers are among them, raw, under exactly `"inputResponses":` as the last one. An entry of those
+ * may be `{"lk/error":{"code":…,"message":"…"}}`: a refusal that a legacy user could say (lk extension).
+ */
 export interface Open {
   readonly kind: 'open';
   readonly stream: number;
@@ -74,8 +78,6 @@ export interface Open {
   readonly wait?: boolean;
   /** Joiner's position: events up to this `seq` are not sent again. */
   readonly fromSeq?: number;
-  /** `inputResponses` of a retry, by key; an entry may be `{"lk/error":{code,message}}` (lk extension). */
-  readonly inputResponses?: Readonly<Record<string, unknown>>;
 }
 
 /** Before it, the gateway may try elsewhere; after it, never (design §4). */

@@ -3,7 +3,7 @@
 // Most heads are JSON objects. Those of every call are shorter, and told apart by their first character: `S` started,
 // `A` accepted, `C` close, `R` a plain result, `O` open (open-head.ts).
 
-import type { Head } from './frames.ts';
+import type { Head, Result } from './frames.ts';
 import { openText, parseOpen } from './open-head.ts';
 import { WireFault } from './wire-fault.ts';
 
@@ -129,13 +129,19 @@ export function headText(head: Head): string {
     case 'close':
       return 'C';
     case 'result':
-      if (head.resultType === 'complete' && !head.meta && head.state === undefined && head.origin === undefined) {
-        return `R${head.seq}`;
-      }
-      return JSON.stringify(head);
+      return head.resultType === 'complete' && plain(head) ? `R${head.seq}` : JSON.stringify(head);
     default:
       return JSON.stringify(head);
   }
+}
+
+/** A result with none of these is short. A new member of `Result` must be named here before this compiles again. */
+type Extra = keyof Omit<Result, 'kind' | 'stream' | 'seq' | 'resultType'>;
+const EXTRA: { readonly [M in Extra]-?: true } = { meta: true, state: true, origin: true };
+void EXTRA;
+
+function plain({ meta, state, origin }: Result): boolean {
+  return meta === undefined && state === undefined && origin === undefined;
 }
 
 /** `of` is the frame's stream. Throws `WireFault` on anything that is not a head of this link. */

@@ -5,7 +5,25 @@ import type { ClientCapabilities } from '../mcp/capabilities.ts';
 import type { Open } from './frames.ts';
 import { WireFault } from './wire-fault.ts';
 
-type Rare = Pick<Open, 'logLevel' | 'trace' | 'meta' | 'incarnation' | 'state' | 'wait' | 'fromSeq' | 'inputResponses'>;
+type Rare = Pick<Open, 'logLevel' | 'trace' | 'meta' | 'incarnation' | 'state' | 'wait' | 'fromSeq'>;
+
+type Rest = Omit<Open, keyof Rare | 'kind' | 'stream'>;
+/** A new member of `Open` must find its place below before this compiles again. */
+const CARRIED: { readonly [M in keyof Required<Rest>]: true } = {
+  xid: true,
+  method: true,
+  server: true,
+  digest: true,
+  principal: true,
+  session: true,
+  name: true,
+  downstreamEra: true,
+  onVanish: true,
+  progress: true,
+  deadlineMs: true,
+  capabilities: true,
+};
+void CARRIED;
 
 export function openText(head: Open): string {
   const { principal } = head;
@@ -31,7 +49,7 @@ export function openText(head: Open): string {
 
 /** Undefined becomes null: the common case is short. */
 function rareOf(head: Open): Rare | undefined {
-  const { logLevel, trace, meta, incarnation, state, wait, fromSeq, inputResponses } = head;
+  const { logLevel, trace, meta, incarnation, state, wait, fromSeq } = head;
   const none =
     logLevel === undefined &&
     trace === undefined &&
@@ -39,10 +57,9 @@ function rareOf(head: Open): Rare | undefined {
     incarnation === undefined &&
     state === undefined &&
     wait === undefined &&
-    fromSeq === undefined &&
-    inputResponses === undefined;
+    fromSeq === undefined;
   // Members that are undefined do not come out of JSON.stringify.
-  return none ? undefined : ({ logLevel, trace, meta, incarnation, state, wait, fromSeq, inputResponses } as Rare);
+  return none ? undefined : ({ logLevel, trace, meta, incarnation, state, wait, fromSeq } as Rare);
 }
 
 export function parseOpen(value: unknown, stream: number): Open {
@@ -85,7 +102,7 @@ export function parseOpen(value: unknown, stream: number): Open {
 
 function parseRare(value: unknown): Rare {
   if (!object(value)) throw bad('rare');
-  const { logLevel, trace, meta, incarnation, state, wait, fromSeq, inputResponses } = value;
+  const { logLevel, trace, meta, incarnation, state, wait, fromSeq } = value;
   const fine =
     maybeText(logLevel) &&
     maybeText(meta) &&
@@ -93,15 +110,14 @@ function parseRare(value: unknown): Rare {
     maybeText(state) &&
     (trace === undefined || object(trace)) &&
     (wait === undefined || typeof wait === 'boolean') &&
-    (fromSeq === undefined || (Number.isSafeInteger(fromSeq) && (fromSeq as number) >= 0)) &&
-    (inputResponses === undefined || object(inputResponses));
+    (fromSeq === undefined || (Number.isSafeInteger(fromSeq) && (fromSeq as number) >= 0));
   if (!fine) throw bad('rare');
   return pick(value as unknown as Rare);
 }
 
 /** The members of that name that are there, and no other. */
 function pick(from: Rare): Rare {
-  const { logLevel, trace, meta, incarnation, state, wait, fromSeq, inputResponses } = from;
+  const { logLevel, trace, meta, incarnation, state, wait, fromSeq } = from;
   return {
     ...(logLevel !== undefined && { logLevel }),
     ...(trace !== undefined && { trace }),
@@ -110,7 +126,6 @@ function pick(from: Rare): Rare {
     ...(state !== undefined && { state }),
     ...(wait !== undefined && { wait }),
     ...(fromSeq !== undefined && { fromSeq }),
-    ...(inputResponses !== undefined && { inputResponses }),
   };
 }
 

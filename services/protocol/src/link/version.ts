@@ -12,7 +12,7 @@ export const MAX_FRAME_BYTES = 64 * 1024;
 export const BULK_THRESHOLD_BYTES = 32 * 1024;
 /** Largest message, head and body together. Services have smaller limits of their own (`limits` in settings). */
 export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
-/** Heads are small; the exception are the answers inside `inputResponses` and a modern upstream's own state. */
+/** Heads are small; the exception is a modern upstream's own state. */
 export const MAX_HEAD_BYTES = 8 * 1024 * 1024;
 /** Before a peer has proved itself it may say this much at a time. */
 export const MAX_HELLO_BYTES = 4 * 1024;

@@ -47,7 +47,6 @@ const open = fc
     wait: some(fc.boolean()),
     fromSeq: some(fc.nat()),
     trace: some(fc.record({ traceparent: text })),
-    inputResponses: some(fc.dictionary(text, fc.jsonValue())),
     capabilities: fc.constantFrom({}, { sampling: { tools: {} } }),
   })
   .map((fields) => plain({ ...openHead(7), ...fields }));

@@ -11,6 +11,7 @@ import { type LogLevel, passesLevel } from '@lockkeeper/protocol/mcp/meta';
 import { LEGACY_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import { atLeast } from '@lockkeeper/protocol/mcp/revision';
+import { withoutAnswers } from '../answers.ts';
 import { commonMeta } from '../envelope.ts';
 import { type Caching, cachingMembers, cachingOf, isCaching } from '../result/caching.ts';
 import { breach, complete, fault, type Outcome } from '../result/outcome.ts';
@@ -76,7 +77,9 @@ export class LegacySpeaker implements Speaker {
     return commonMeta(head, id);
   }
 
-  params(head: Open, members: Uint8Array): Uint8Array {
+  params(head: Open, params: Uint8Array): Uint8Array {
+    // Answers without a state: the server asked nothing, so they go nowhere (protocol.md §2.8 #12a).
+    const members = withoutAnswers(params);
     if (head.method !== 'completion/complete' || atLeast(this.deps.profile.revision, '2025-06-18')) return members;
     const object = concat(['{', members, '}']);
     return keep(object, scan(object).members, (key) => key === 'context');

@@ -6,6 +6,7 @@ import type { Open } from '@lockkeeper/protocol/link/frames';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import { covers } from '@lockkeeper/protocol/mcp/fingerprint';
 import { MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
+import { answersOf } from '../answers.ts';
 import { isCaching } from '../result/caching.ts';
 import { breach, fault, type Outcome } from '../result/outcome.ts';
 import { isEnvelope, keep, vendorMeta } from '../result/split.ts';
@@ -65,21 +66,15 @@ function needOf(method: string | undefined, line: Uint8Array, params: readonly M
   }
 }
 
-/** Members of a retry. `''` is a state, its absence is none (protocol.md §4.3 "requestState"). */
-export function retryMembers(head: Open): string {
-  const parts: string[] = [];
-  if (head.inputResponses !== undefined) parts.push(`"inputResponses":${JSON.stringify(head.inputResponses)}`);
-  if (head.state !== undefined) parts.push(`"requestState":${JSON.stringify(head.state)}`);
-  return parts.join(',');
+/** Of a retry, whose answers are among the params. `''` is a state, its absence is none (protocol.md §4.3). */
+export function stateMember(head: Open): string {
+  return head.state === undefined ? '' : `"requestState":${JSON.stringify(head.state)}`;
 }
 
 /** A user's refusal that modern answers have no slot for: the exchange is given up (protocol.md §5.3). */
-export function givenUp(head: Open): Outcome | null {
-  if (head.inputResponses === undefined) return null;
-  const refused = Object.values(head.inputResponses).some(
-    (entry) => typeof entry === 'object' && entry !== null && 'lk/error' in entry,
-  );
-  if (!refused) return null;
+export function givenUp(head: Open, params: Uint8Array): Outcome | null {
+  const responses = answersOf(params);
+  if (responses === null || !responses.some((entry) => entry.refused)) return null;
   const words = 'The request for input was refused, so the call was given up.';
   if (head.method !== 'tools/call') return fault('refused', words, { mayHaveRun: true });
   const members = Buffer.from(`"content":[${JSON.stringify({ type: 'text', text: words })}],"isError":true`);

@@ -33,7 +33,7 @@ import type { Judged, Speaker } from '../speaker.ts';
 import type { Response } from '../wire/message.ts';
 import type { Wire } from '../wire/wire.ts';
 import { commonRevision, profileOf } from './discover.ts';
-import { givenUp, inputRequired, retryMembers } from './rounds.ts';
+import { givenUp, inputRequired, stateMember } from './rounds.ts';
 
 export interface ModernDeps {
   readonly wire: Wire;
@@ -66,7 +66,7 @@ export class ModernSpeaker implements Speaker {
     return this.known;
   }
 
-  local(head: Open): Outcome | null {
+  local(head: Open, params: Uint8Array): Outcome | null {
     if (head.method === 'server/discover') return this.remembered();
     if (head.method === 'ping' || head.method === 'logging/setLevel') return complete('');
     if (head.method === 'resources/subscribe' || head.method === 'resources/unsubscribe') {
@@ -74,7 +74,7 @@ export class ModernSpeaker implements Speaker {
       return this.known.capabilities.resources?.subscribe === true ? complete('') : notOffered(head.method);
     }
     if (head.wait === true) return fault('unknown-exchange', 'nothing waits here', { mayHaveRun: false });
-    return this.offers(head.method) ? givenUp(head) : notOffered(head.method);
+    return this.offers(head.method) ? givenUp(head, params) : notOffered(head.method);
   }
 
   before(): void {}
@@ -85,7 +85,7 @@ export class ModernSpeaker implements Speaker {
   }
 
   params(head: Open, members: Uint8Array): Uint8Array {
-    return withMembers(members, retryMembers(head));
+    return withMembers(members, stateMember(head));
   }
 
   judge(head: Open, line: Uint8Array, response: Response): Judged {
