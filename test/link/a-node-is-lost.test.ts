@@ -9,6 +9,7 @@ import {
   deaf,
   dispatcherOf,
   nobodyLeaves,
+  quiet,
   reasonOf,
   request,
   type TestGateway,
@@ -134,6 +135,49 @@ describe('a node is lost', () => {
     assert.equal(reasonOf(ended), 'lost');
     assert.equal(ended.kind === 'fault' && ended.fault.mayHaveRun, true);
     assert.equal(seen.length, 2);
+  });
+
+  test('a join without a seal asks every node, draining ones too, before the exchange is unknown', async () => {
+    const unknown = { reason: 'unknown-exchange', code: -32603, message: 'unknown', mayHaveRun: false } as const;
+    const joined = call({ wait: true });
+    const first = (await arrived(1)) as Seen;
+    const other = [...nodes.values()].find((n) => n.id !== first.node)!;
+    const drained = other.server.close();
+    await eventually(() => other.server.stats().draining);
+    first.reply.fault(unknown);
+    const second = (await arrived(2)) as Seen;
+    assert.equal(second.node, other.id);
+    answer(second);
+    assert.equal(textOf(await joined), other.id);
+    await drained;
+
+    const nowhere = call({ wait: true });
+    for (const n of [3, 4]) ((await arrived(n)) as Seen).reply.fault(unknown);
+    assert.equal(reasonOf(await nowhere), 'unknown-exchange');
+    assert.equal(seen.length, 4);
+  });
+
+  test('a node that lives again elsewhere is found there, not after the pauses of its former life', async () => {
+    const records = () => [...nodes.values()].map((n) => n.registration.current());
+    let tell: (list: ReturnType<typeof records>) => void = quiet;
+    const watching = await cluster.gateway({
+      nodes: {
+        live: records,
+        onChange: (listener) => {
+          tell = listener;
+          return quiet;
+        },
+      },
+    });
+    await nodes.get('n1')!.kill();
+    await eventually(() => watching.link.nodes() === 1);
+    await start('n1');
+    tell(records());
+    await eventually(() => watching.link.nodes() === 2);
+    const { incarnation } = nodes.get('n1')!;
+    const result = watching.link.call(request({ incarnation }), deaf, nobodyLeaves());
+    answer((await arrived(1)) as Seen);
+    assert.equal(textOf(await result), 'n1');
   });
 
   test('without any node a call waits for one, and is unavailable at its deadline', async () => {

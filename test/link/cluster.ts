@@ -38,7 +38,7 @@ export interface NodeOptions extends Partial<Pick<LinkServerDeps, 'listen' | 'tl
   readonly incarnation?: () => string;
 }
 
-export interface GatewayOptions extends Partial<Pick<LinkDeps, 'tls'>> {
+export interface GatewayOptions extends Partial<Pick<LinkDeps, 'tls' | 'nodes'>> {
   readonly secret?: string;
   /** Sees these nodes instead of the registered ones. */
   readonly sees?: readonly TestNode[];

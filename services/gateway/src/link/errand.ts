@@ -16,6 +16,8 @@ export interface ErrandSpec {
   readonly owner: string;
   /** Only the node under this name may serve it. */
   readonly incarnation: string | undefined;
+  /** Asks for an exchange that may run at any node, and starts nothing: all are asked before it is unknown. */
+  readonly joins: boolean;
   readonly safe: boolean;
   readonly body: Uint8Array;
   /** Null: no deadline (listen is exempt, protocol.md §4.7). */
@@ -154,7 +156,17 @@ export class Errand implements StreamHandler, WheelEntry {
         this.#tried.add(this.peer);
       }
       this.begin();
-    } else this.#settle({ kind: 'fault', fault });
+    } else if (elsewhere && reason === 'unknown-exchange' && this.spec.joins) this.#askNext(fault);
+    else this.#settle({ kind: 'fault', fault });
+  }
+
+  /** The exchange may run at a node that drains, or that had the key before. */
+  #askNext(fault: Fault): void {
+    this.#tried ??= new Set();
+    if (this.peer !== null) this.#tried.add(this.peer);
+    const next = this.#deps.peers.connected().find((peer) => this.#tried?.has(peer) !== true);
+    if (next === undefined) this.#settle({ kind: 'fault', fault });
+    else this.#send(next);
   }
 
   #beginAt(incarnation: string): void {

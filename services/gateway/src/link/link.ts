@@ -158,6 +158,7 @@ function openSpec(request: LinkRequest): ErrandSpec {
   return {
     owner,
     incarnation: request.incarnation,
+    joins: request.wait === true,
     safe,
     body,
     deadlineMs: request.deadlineMs,
@@ -173,6 +174,7 @@ function listenSpec(request: ListenRequest): ErrandSpec {
   return {
     owner,
     incarnation: undefined,
+    joins: false,
     safe: false,
     body: NO_BODY,
     deadlineMs: null,

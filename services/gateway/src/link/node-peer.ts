@@ -55,10 +55,17 @@ export class NodePeer {
   /** What the store says now. A connection that works knows better than the store, except of a new life. */
   update(record: NodeRecord): void {
     this.#wanted = true;
+    const moved = this.#address !== record.address || this.incarnation !== record.incarnation;
+    if (moved && this.channel === null) this.#hurry();
     this.#address = record.address;
     if (this.channel === null || record.draining) this.draining = record.draining;
     if (this.channel === null) this.incarnation = record.incarnation;
     this.connect();
+  }
+
+  /** Nothing is left of it: not registered, not connected, not being connected. */
+  get gone(): boolean {
+    return !this.#wanted && this.#pair === null;
   }
 
   /** No longer registered: a working connection is kept, a broken one is not made again. */
@@ -124,6 +131,13 @@ export class NodePeer {
     // A node that stays away is said once, not at every attempt.
     if (this.#failures < 2) this.#deps.log('warn', `no connection to node ${this.id}: ${reason}`);
     this.#deps.changed();
+  }
+
+  /** A new life or address: what failed before says nothing about it. */
+  #hurry(): void {
+    this.#timer?.clear();
+    this.#timer = null;
+    this.#failures = 0;
   }
 
   #retryLater(): void {

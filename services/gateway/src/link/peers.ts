@@ -41,6 +41,7 @@ export function createPeers(deps: PeersDeps): Peers {
   let able: readonly NodePeer[] = [];
 
   function changed(): void {
+    for (const [id, peer] of peers) if (peer.gone) peers.delete(id);
     able = [...peers.values()].filter((peer) => peer.channel !== null && !peer.draining);
     const woken = [...waiters];
     waiters.clear();

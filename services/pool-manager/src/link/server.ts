@@ -59,8 +59,9 @@ export function createLinkServer(deps: LinkServerDeps): LinkServer {
   let destroyed = false;
 
   function refuses(head: Open | Listen): Parameters<GatewayPeer['endListens']>[0] | null {
-    const continues = head.kind === 'open' && head.incarnation !== undefined;
-    if (continues && head.incarnation !== deps.incarnation()) {
+    const named = head.kind === 'open' ? head.incarnation : undefined;
+    const continues = named !== undefined || (head.kind === 'open' && head.wait === true);
+    if (named !== undefined && named !== deps.incarnation()) {
       return fault('lost', 'The node that ran this was restarted.', true);
     }
     if (draining && !continues) return fault('draining', 'This node takes no new work.', false);
