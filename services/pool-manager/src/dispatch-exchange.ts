@@ -2,18 +2,15 @@
 // once, whatever happens, and gives its lease back whatever happens. Nothing is run twice but safe methods, once, when
 // their process died under them.
 
-import { mayAsk, type ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Open, Principal } from '@lockkeeper/protocol/link/frames';
-import { ownerKey, poolKey } from '@lockkeeper/protocol/link/keys';
-import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
 import { LEGACY_METHODS, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
-import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import { Flow } from './dispatch-flow.ts';
+import { leaseRequest, ownerOf } from './dispatch-lease.ts';
 import { faultOf } from './errors.ts';
 import type { OpenStream, Ownership, StreamReply } from './link/contract.ts';
-import { BusyError, type Lease, type LeaseRequest, type Pools } from './pool/contract.ts';
-import { carried, letsAsk } from './raise/carry.ts';
+import { BusyError, type Lease, type Pools } from './pool/contract.ts';
 import {
   type Connector,
   type FaultHead,
@@ -88,7 +85,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
   /** Never rejects. */
   async run(): Promise<void> {
     try {
-      const owner = this.owner();
+      const owner = ownerOf(this.spec, this.head);
       const claim = await this.deps.ownership.claim(this.spec.tenant, owner);
       if (this.mine(claim)) await this.begin(owner);
     } catch (error) {
@@ -138,12 +135,6 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     this.refuse(head);
   }
 
-  private owner(): string {
-    const { principal, session } = this.head;
-    const { name: server, digest, isolation } = this.spec;
-    return ownerKey({ server, digest, isolation, principal, session, mayAsk: mayAsk(this.spec) });
-  }
-
   private newFlow(): Flow {
     const { reply, deps } = this;
     return new Flow({
@@ -168,7 +159,9 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     const { connector, pools } = this.deps;
     const profile = connector.known(this.spec) ?? (await connector.profile(this.spec, this.signal));
     if (this.done) return;
-    const lease = await pools.lease(this.request(owner, profile));
+    // A little less than our own deadline, so that "busy" is said rather than "not started".
+    const waitMs = Math.max(0, Math.min(this.deps.queueMs(), this.left() - 20));
+    const lease = await pools.lease(leaseRequest(this, profile, { owner, waitMs, asks: this.deps.asks }));
     if (this.done) {
       lease.release();
       return;
@@ -182,28 +175,6 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     else this.upstream = upstream;
   }
 
-  private request(owner: string, profile: Profile): LeaseRequest {
-    const { spec, head } = this;
-    const legacy = profile.era === 'legacy';
-    const capabilities = legacy ? carried(head.capabilities, spec, profile.revision, this.deps.asks) : {};
-    const fingerprint = fingerprintOf(capabilities);
-    const exchange = this;
-    return {
-      spec,
-      owner,
-      key: poolKey(owner, fingerprint),
-      principal: head.principal,
-      capabilities,
-      fingerprint,
-      alone: spec.isolation === 'exclusive' || letsAsk(capabilities),
-      // Less than our own deadline, so that "busy" is said rather than "not started".
-      waitMs: Math.max(0, Math.min(this.deps.queueMs(), this.left() - 20)),
-      get signal() {
-        return exchange.signal;
-      },
-    };
-  }
-
   /** A safe method whose process died under it runs once more, if the caller has seen nothing of it (design §2). */
   private again(): boolean {
     const facts = MODERN_METHODS.get(this.head.method) ?? LEGACY_METHODS.get(this.head.method);
@@ -214,7 +185,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     this.upstream = null;
     this.giveBack();
     // After the pool has heard of it too, or it would lend the dead one again.
-    dead.closed.then(() => this.begin(this.owner())).catch((error: unknown) => this.failed(error));
+    dead.closed.then(() => this.begin(ownerOf(this.spec, this.head))).catch((error: unknown) => this.failed(error));
     return true;
   }
 
@@ -246,7 +217,8 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
       return;
     }
     if (error instanceof BusyError) {
-      this.refuse(faultOf('busy', { retryAfterMs: error.retryAfterMs }));
+      this.deps.log.info({ ...where, ...error.queue }, 'busy');
+      this.refuse(faultOf('busy', { message: error.message, retryAfterMs: error.retryAfterMs }));
       return;
     }
     this.deps.log.warn({ ...where, err: error }, 'exchange failed');

@@ -1,0 +1,52 @@
+// What an exchange asks of the pools: whose process, told what of its client, alone or with others (design §5).
+
+import { mayAsk, type ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { Open } from '@lockkeeper/protocol/link/frames';
+import { ownerKey, poolKey } from '@lockkeeper/protocol/link/keys';
+import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
+import type { Profile } from '@lockkeeper/protocol/mcp/profile';
+import type { LeaseRequest } from './pool/contract.ts';
+import { carried, letsAsk } from './raise/carry.ts';
+
+/** The gateway makes the same from the same, to choose the node. */
+export function ownerOf(spec: ServerSpec, head: Pick<Open, 'principal' | 'session'>): string {
+  const { name: server, digest, isolation } = spec;
+  const { principal, session } = head;
+  return ownerKey({ server, digest, isolation, principal, session, mayAsk: mayAsk(spec) });
+}
+
+export interface Asking {
+  readonly spec: ServerSpec;
+  readonly head: Open;
+  /** Made when it is read: most leases are granted at once. */
+  readonly signal: AbortSignal;
+}
+
+export interface AskingHow {
+  readonly owner: string;
+  readonly waitMs: number;
+  /** Upstreams may ask, so what they are told of their client matters. */
+  readonly asks: boolean;
+}
+
+export function leaseRequest(asking: Asking, profile: Profile, how: AskingHow): LeaseRequest {
+  const { spec, head } = asking;
+  const { owner, waitMs } = how;
+  // A modern process is told with every request; only a legacy one's capabilities freeze (design §5 "Fingerprint").
+  const legacy = profile.era === 'legacy';
+  const capabilities = legacy ? carried(head.capabilities, spec, profile.revision, how.asks) : {};
+  const fingerprint = fingerprintOf(capabilities);
+  return {
+    spec,
+    owner,
+    key: poolKey(owner, fingerprint),
+    principal: head.principal,
+    capabilities,
+    fingerprint,
+    alone: spec.isolation === 'exclusive' || letsAsk(capabilities),
+    waitMs,
+    get signal() {
+      return asking.signal;
+    },
+  };
+}
