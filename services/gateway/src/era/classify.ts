@@ -2,7 +2,7 @@
 // headers, returns a kind; never throws, never sees a socket. UTF-8 is judged before (http/body.ts).
 
 import type { Limits, RouteSettings } from '@lockkeeper/protocol/config/settings';
-import { itemsOf, type Member, membersOf, ScanError, type Span, scan } from '@lockkeeper/protocol/json/scan';
+import { itemsOf, type Member, membersOf, ScanError, type Span, scan, textOf } from '@lockkeeper/protocol/json/scan';
 import { HEADER } from '@lockkeeper/protocol/mcp/headers';
 import { isModernRevision } from '@lockkeeper/protocol/mcp/revision';
 import type { Reason, Refusal } from '../errors.ts';
@@ -106,7 +106,21 @@ function readBody(bytes: Uint8Array, maxDepth: number): Body | Extract<Classifie
   } catch (error) {
     if (!(error instanceof ScanError)) throw error;
     if (error.fault === 'syntax') return refuse('parse', undefined);
-    return refuse('invalid-request', undefined, FAULTS[error.fault]);
+    return refuse('invalid-request', readableId(bytes), FAULTS[error.fault]);
+  }
+}
+
+/** The id of a message that is refused for a key or its depth: echoed when there is just one (protocol.md §2.1 #9). */
+function readableId(bytes: Uint8Array): string | undefined {
+  try {
+    const { members } = scan(bytes);
+    const ids = members.filter(({ key }) => key === 'id');
+    const id = ids[0];
+    if (ids.length !== 1 || id === undefined || (id.kind !== 'string' && id.kind !== 'number')) return undefined;
+    return textOf(bytes, id);
+  } catch {
+    // Not readable as JSON at all, or nested beyond any limit: no id to speak of.
+    return undefined;
   }
 }
 
