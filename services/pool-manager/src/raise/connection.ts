@@ -8,12 +8,14 @@ import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { ExitReason } from '../child/contract.ts';
 import { Call, type CallOwner } from './call.ts';
 import type { Change, Connection, Log, UpstreamCall, UpstreamReply } from './contract.ts';
+import { changeOf, type SideOfWire } from './side.ts';
 import type { Room, Speaker } from './speaker.ts';
-import { smallParams, type Wire } from './wire/wire.ts';
+import type { Wire } from './wire/wire.ts';
 
 export interface RaisedDeps {
   readonly wire: Wire;
   readonly speaker: Speaker;
+  readonly side: SideOfWire;
   readonly log: Log;
   maxResultBytes(): number;
   changed(change: Change): void;
@@ -29,6 +31,7 @@ const CHANGES: ReadonlySet<string> = new Set([
 export class RaisedConnection implements Connection, CallOwner, Room {
   readonly wire: Wire;
   readonly speaker: Speaker;
+  readonly side: SideOfWire;
   readonly log: Log;
   readonly closed: Promise<ExitReason>;
   uses = 0;
@@ -40,6 +43,7 @@ export class RaisedConnection implements Connection, CallOwner, Room {
     this.deps = deps;
     this.wire = deps.wire;
     this.speaker = deps.speaker;
+    this.side = deps.side;
     this.log = deps.log;
     this.closed = deps.wire.closed;
     deps.wire.listener = {
@@ -103,11 +107,14 @@ export class RaisedConnection implements Connection, CallOwner, Room {
       if (owner !== null) owner.logged(line, membersOf(line, params!));
       return;
     }
-    if (!CHANGES.has(method)) {
+    const isChange = CHANGES.has(method);
+    if (this.profile.era === 'modern' && this.side.takes(line, method, params, isChange)) return;
+    if (!isChange) {
       this.speaker.notification(line, method, params);
       return;
     }
-    const { uri } = smallParams(line, params);
-    this.deps.changed(typeof uri === 'string' ? { method, uri } : { method });
+    const change = changeOf(line, method, params);
+    this.side.changed(change);
+    this.deps.changed(change);
   }
 }

@@ -6,6 +6,7 @@ import type { Fault, Open, Result } from '@lockkeeper/protocol/link/frames';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { ExitReason } from '../child/contract.ts';
+import type { Side } from './side.ts';
 
 export type ResultHead = Omit<Result, 'kind' | 'stream' | 'seq'>;
 export type FaultHead = Omit<Fault, 'kind' | 'stream' | 'seq'>;
@@ -37,6 +38,8 @@ export interface Connection {
   call(head: Open, members: Uint8Array, reply: UpstreamReply): UpstreamCall;
   readonly closed: Promise<ExitReason>;
   stop(why: string): Promise<void>;
+  /** What the node asks beside everybody's calls: listens, subscriptions. */
+  readonly side?: Side;
 }
 
 /** Starts (probing first where the era is unknown) one connection for a spec and a projection of capabilities. */

@@ -33,6 +33,8 @@ export interface UpstreamListener {
 export interface Side {
   /** `params`: members as JSON text. Never rejects. */
   ask(method: string, params: string, deadlineMs: number): Promise<SideAnswer>;
+  /** Of a legacy server: what it says unasked. One listener; the last one counts. */
+  onChange(listener: (change: Change) => void): void;
   /** Modern servers only. Null: the process takes no more. */
   listen(filter: UpstreamFilter, listener: UpstreamListener): { close(): void } | null;
 }
@@ -46,11 +48,16 @@ export class SideOfWire implements Side {
   /** `_meta` members of a request of our own; '' for a legacy server. */
   private readonly meta: string;
   private readonly open = new Map<string, UpstreamListener>();
+  changed: (change: Change) => void = () => {};
 
   constructor(wire: Wire, clock: Clock, meta: string) {
     this.wire = wire;
     this.clock = clock;
     this.meta = meta;
+  }
+
+  onChange(listener: (change: Change) => void): void {
+    this.changed = listener;
   }
 
   ask(method: string, params: string, deadlineMs: number): Promise<SideAnswer> {
@@ -145,5 +152,5 @@ function filterOf(line: Uint8Array, member: Member | undefined): UpstreamFilter 
 
 function briefly(line: Uint8Array, error: Member): { code: number; message: string } {
   const { code, message } = readError(line, error);
-  return { code, message };
+  return { code: code ?? 0, message };
 }

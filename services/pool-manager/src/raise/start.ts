@@ -4,6 +4,7 @@
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { ClientCapabilities, Implementation } from '@lockkeeper/protocol/mcp/capabilities';
 import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
+import { CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION } from '@lockkeeper/protocol/mcp/meta';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Spawn } from '../child/contract.ts';
@@ -14,6 +15,7 @@ import { createAsked } from './legacy/requests.ts';
 import { LegacySpeaker } from './legacy/speaker.ts';
 import { discover, type Finding } from './modern/discover.ts';
 import { ModernSpeaker } from './modern/speaker.ts';
+import { SideOfWire } from './side.ts';
 import { Wire } from './wire/wire.ts';
 
 export interface StarterDeps {
@@ -91,7 +93,7 @@ export function createStarter(deps: StarterDeps): Starter {
     const asked = createAsked({ wire, declared, questions: deps.questions, connection: () => connection });
     const { listTtlMs } = deps.limits();
     const speaker = new LegacySpeaker({ wire, spec, profile, fingerprint: fingerprintOf(declared), listTtlMs, asked });
-    connection = raised(spec, wire, speaker);
+    connection = raised(spec, wire, speaker, '');
     return connection;
   }
 
@@ -99,13 +101,15 @@ export function createStarter(deps: StarterDeps): Starter {
     const { clientInfo, clock } = deps;
     const contradicted = (words: string) => deps.contradicted(spec, words);
     const asks = deps.questions !== undefined;
-    return raised(spec, wire, new ModernSpeaker({ wire, spec, profile, clientInfo, asks, clock, contradicted }));
+    const speaker = new ModernSpeaker({ wire, spec, profile, clientInfo, asks, clock, contradicted });
+    return raised(spec, wire, speaker, sideMeta(profile.revision, clientInfo));
   }
 
-  function raised(spec: ServerSpec, wire: Wire, speaker: LegacySpeaker | ModernSpeaker): Connection {
+  function raised(spec: ServerSpec, wire: Wire, speaker: LegacySpeaker | ModernSpeaker, meta: string): Connection {
     const { log } = deps;
+    const side = new SideOfWire(wire, deps.clock, meta);
     const maxResultBytes = () => deps.limits().maxResultBytes;
-    return new RaisedConnection({ wire, speaker, log, maxResultBytes, changed: (c) => deps.changed(spec, c) });
+    return new RaisedConnection({ wire, speaker, side, log, maxResultBytes, changed: (c) => deps.changed(spec, c) });
   }
 
   return {
@@ -152,4 +156,9 @@ export function createStarter(deps: StarterDeps): Starter {
       await Promise.all(endings);
     },
   };
+}
+
+/** What the node asks for itself declares nothing: no question may come of it. */
+function sideMeta(revision: string, clientInfo: Implementation): string {
+  return `"${PROTOCOL_VERSION}":"${revision}","${CLIENT_INFO}":${JSON.stringify(clientInfo)},"${CLIENT_CAPABILITIES}":{}`;
 }
