@@ -93,6 +93,20 @@ describe('a node is lost', () => {
     assert.equal(seen.length, 1);
   });
 
+  test('promises kept for a flush: flushed they count as started, unflushed they do not', async () => {
+    for (const node of nodes.values()) await node.stop();
+    const lazy = await cluster.node('lazy', holding('lazy'), { promises: 'by-flush' });
+    await eventually(() => gateway.link.nodes() === 1);
+    const [kept, broken] = [call({ onVanish: 'keep' }), call({ deadlineMs: 500 })];
+    const [first, second] = [(await arrived(1)) as Seen, (await arrived(2)) as Seen];
+    first.reply.started();
+    lazy.server.flush();
+    second.reply.started();
+    await lazy.kill();
+    assert.equal(reasonOf(await kept), 'lost');
+    assert.equal(reasonOf(await broken), 'unavailable');
+  });
+
   test('a safe request is sent once more after it started, and not twice more', async () => {
     await start('n3');
     await eventually(() => gateway.link.nodes() === 3);

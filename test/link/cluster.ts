@@ -33,7 +33,8 @@ export interface TestGateway {
   stop(): Promise<void>;
 }
 
-export interface NodeOptions extends Partial<Pick<LinkServerDeps, 'listen' | 'tls' | 'stall' | 'maxStreams'>> {
+export interface NodeOptions
+  extends Partial<Pick<LinkServerDeps, 'listen' | 'tls' | 'stall' | 'maxStreams' | 'promises'>> {
   readonly secret?: string;
   readonly incarnation?: () => string;
 }

@@ -20,6 +20,7 @@ export interface GatewayPeerDeps {
   /** What stands against serving it now; null when nothing does. */
   readonly refuses: (head: Open | Listen) => Refused | null;
   readonly control: (head: Cancel | Notify) => void;
+  readonly promised: (channel: Channel) => void;
   /** Counts streams of all gateways. */
   readonly opened: (head: Open | Listen) => void;
   readonly closed: (head: Open | Listen) => void;
@@ -45,10 +46,11 @@ export function createGatewayPeer(deps: GatewayPeerDeps): GatewayPeer {
       throw new WireFault('bad-frame', `a stream begins with ${head.kind}`);
     deps.opened(head);
     const fromSeq = head.kind === 'open' ? (head.fromSeq ?? 0) : 0;
-    const reply: Reply = new Reply(channel, stream, fromSeq, () => {
+    const ended = () => {
       listens.delete(reply);
       deps.closed(head);
-    });
+    };
+    const reply: Reply = new Reply(channel, stream, fromSeq, { promised: deps.promised, ended });
     if (head.kind === 'listen') listens.add(reply);
     return serve(stream, reply);
   }

@@ -6,28 +6,35 @@ import type { Fault, Result } from '@lockkeeper/protocol/link/frames';
 import type { Stream } from '@lockkeeper/protocol/link/stream';
 import type { StreamReply } from './contract.ts';
 
+export interface ReplyDeps {
+  /** Something was collected that must be written before anything goes upstream. */
+  readonly promised: (channel: Channel) => void;
+  readonly ended: () => void;
+}
+
 export class Reply implements StreamReply {
   readonly #channel: Channel;
   readonly #stream: Stream;
-  readonly #ended: () => void;
+  readonly #deps: ReplyDeps;
   #seq: number;
   #started = false;
   #accepted = false;
   #over = false;
 
   /** `fromSeq`: what the joiner has already; the dispatcher sends from there on. */
-  constructor(channel: Channel, stream: Stream, fromSeq: number, ended: () => void) {
+  constructor(channel: Channel, stream: Stream, fromSeq: number, deps: ReplyDeps) {
     this.#channel = channel;
     this.#stream = stream;
     this.#seq = fromSeq;
-    this.#ended = ended;
+    this.#deps = deps;
   }
 
-  /** On the wire before it returns: what goes upstream next may not be repeated elsewhere (design §4 `started`). */
+  /** What goes upstream next may not be repeated elsewhere (design §4 `started`): this must be on the wire before. */
   started(): void {
     if (this.#over || this.#started) return;
     this.#started = true;
-    this.#channel.sendNow(this.#stream, { kind: 'started', stream: this.#stream.id });
+    this.#channel.promise(this.#stream, { kind: 'started', stream: this.#stream.id });
+    this.#deps.promised(this.#channel);
   }
 
   accepted(): void {
@@ -69,13 +76,13 @@ export class Reply implements StreamReply {
   abandon(): boolean {
     if (this.#over) return false;
     this.#over = true;
-    this.#ended();
+    this.#deps.ended();
     return true;
   }
 
   #end(): void {
     this.#over = true;
     this.#channel.finish(this.#stream);
-    this.#ended();
+    this.#deps.ended();
   }
 }

@@ -3,6 +3,7 @@
 
 import { createServer, type Server } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
+import type { Channel } from '@lockkeeper/protocol/link/channel';
 import type { Cancel, Listen, Notify, Open } from '@lockkeeper/protocol/link/frames';
 import { HANDSHAKE_MS, type Proving } from '@lockkeeper/protocol/link/handshake';
 import type { Clock } from '@lockkeeper/state/clock';
@@ -26,6 +27,11 @@ export interface LinkServerDeps {
   readonly tls?: TlsOptions;
   /** What was read before a stall is void: all gateways are let go then (design §4). */
   readonly stall?: { check(): boolean; onStall(listener: () => void): () => void };
+  /**
+   * `at-once` (default): `started` is written when it is said. `by-flush`: when `flush` is called, which whoever writes
+   * upstream then does before every write; so that a burst of calls is one write here and one there.
+   */
+  readonly promises?: 'at-once' | 'by-flush';
   readonly maxGateways?: number;
   /** Over all gateways. */
   readonly maxStreams?: number;
@@ -36,6 +42,8 @@ export interface LinkServer {
   start(): Promise<string>;
   /** Tells the gateways the incarnation of now. */
   announce(): void;
+  /** Writes to the gateways what they must know before anything goes upstream. Cheap when there is nothing. */
+  flush(): void;
   /** Takes no new work, tells the gateways, and resolves when the last stream has ended. Idempotent. */
   close(): Promise<void>;
   /** Ends everything now; open streams vanish as broken. Idempotent. */
@@ -52,6 +60,11 @@ export function createLinkServer(deps: LinkServerDeps): LinkServer {
   const tombstones = createTombstones(() => clock.now());
   /** Streams of each exchange that is open here. */
   const exchanges = new Map<string, number>();
+  const promising = new Set<Channel>();
+  const promised =
+    deps.promises === 'by-flush'
+      ? (channel: Channel) => void promising.add(channel)
+      : (channel: Channel) => channel.flushSmall();
   let streams = 0;
   let draining = false;
   let drained: (() => void) | null = null;
@@ -115,6 +128,7 @@ export function createLinkServer(deps: LinkServerDeps): LinkServer {
       dispatcher,
       refuses,
       control,
+      promised,
       opened,
       closed,
       gone: (gone, reason) => {
@@ -160,6 +174,11 @@ export function createLinkServer(deps: LinkServerDeps): LinkServer {
           resolve(boundAddress(server, deps.listen));
         });
       }),
+    flush: () => {
+      if (promising.size === 0) return;
+      for (const channel of promising) channel.flushSmall();
+      promising.clear();
+    },
     announce: () => {
       for (const peer of gateways) peer.tell(state());
     },

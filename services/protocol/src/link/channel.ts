@@ -102,12 +102,16 @@ export class Channel {
     return this.#outbox.send(stream, head, body);
   }
 
-  /** A few bytes that wait neither for credit nor for the burst's end: on the wire when this returns. */
-  sendNow(stream: Stream, head: StreamHead): void {
+  /** A few bytes that do not wait for credit: on the wire after `flushSmall`, at the latest when the burst ends. */
+  promise(stream: Stream, head: StreamHead): void {
     if (this.#ended || stream.ending) return;
     if (stream.queue.length > 0) this.#outbox.send(stream, head, NO_BODY);
     else this.#outbox.sendAtOnce(stream, head);
-    this.#outbox.flushSmall();
+  }
+
+  /** Writes what is collected for the small lane without waiting for the end of the burst. */
+  flushSmall(): void {
+    if (!this.#ended) this.#outbox.flushSmall();
   }
 
   control(head: ControlHead): void {
