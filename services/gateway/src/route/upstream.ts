@@ -60,7 +60,8 @@ export function linkRequest(exchange: Exchange, up: Upstream, xid: string, erran
     capabilities: up.capabilities,
     downstreamEra: exchange.era,
     progress: ask?.progress ?? false,
-    deadlineMs: up.spec.callTimeoutMs,
+    // The node bounds start, queue and call apart; together they are the longest anyone waits here (GB-026).
+    deadlineMs: up.spec.startTimeoutMs + exchange.snapshot.limits.queueMs + up.spec.callTimeoutMs,
     onVanish: ask === undefined ? 'cancel' : exchange.onVanish,
     body: errand.body,
     safe: errand.safe,
