@@ -27,8 +27,11 @@ export interface LeaseRequest {
 
 export interface Lease {
   readonly connection: Connection;
-  /** Gives the right to run back; idempotent. The pool itself decides whether the process lives on. */
-  release(): void;
+  /**
+   * Gives the right to run back; idempotent. The pool itself decides whether the process lives on: it reads the
+   * connection's taint, and `tainted` here says that this very call gave no sign of having ended (design §5 "Taint").
+   */
+  release(outcome?: { readonly tainted: boolean }): void;
 }
 
 export interface Pools {
@@ -40,11 +43,32 @@ export interface Pools {
   close(graceMs: number): Promise<void>;
 }
 
+/** What a refusal knows of the queue, for the log. */
+export interface QueueState {
+  readonly why: 'queue-full' | 'pool-full' | 'server-full' | 'tenant-full' | 'node-full' | 'closing' | 'not-ours';
+  /** Calls that wait for the same pool key. */
+  readonly waiting: number;
+  /** Processes of that key. */
+  readonly processes: number;
+}
+
+const BUSY_WORDS: Readonly<Record<QueueState['why'], string>> = {
+  'queue-full': 'too many calls wait for this server',
+  'pool-full': 'all processes of this server are busy',
+  'server-full': 'this server has as many processes as one node may run of it (limits.maxPerServer)',
+  'tenant-full': 'the tenant has as many processes as it may have on one node (limits.maxPerTenant)',
+  'node-full': 'the node runs as many processes as it may (limits.maxPerNode)',
+  closing: 'the node is closing',
+  'not-ours': 'another node serves this caller',
+};
+
 /** No process was free within the queue's bounds. */
 export class BusyError extends Error {
   readonly retryAfterMs: number;
-  constructor(retryAfterMs: number) {
-    super('all processes of this server are busy');
+  readonly queue: QueueState;
+  constructor(retryAfterMs: number, queue: QueueState = { why: 'pool-full', waiting: 0, processes: 0 }) {
+    super(BUSY_WORDS[queue.why]);
     this.retryAfterMs = retryAfterMs;
+    this.queue = queue;
   }
 }

@@ -5,10 +5,19 @@ export function createPools(deps: { connector: Connector }): Pools {
   return {
     async lease(r): Promise<Lease> {
       let p = m.get(r.key);
-      if (!p) { p = deps.connector.connect(r.spec, r.capabilities, new AbortController().signal); m.set(r.key, p); p.then((c) => c.closed.then(() => m.delete(r.key)), () => m.delete(r.key)); }
+      if (!p) {
+        p = deps.connector.connect(r.spec, r.capabilities, new AbortController().signal);
+        m.set(r.key, p);
+        p.then(
+          (c) => c.closed.then(() => m.delete(r.key)),
+          () => m.delete(r.key),
+        );
+      }
       return { connection: await p, release() {} };
     },
     retire() {},
-    async close() { await Promise.all([...m.values()].map(async (p) => (await p).stop('close'))); },
+    async close() {
+      await Promise.all([...m.values()].map(async (p) => (await p).stop('close')));
+    },
   };
 }

@@ -1,0 +1,267 @@
+// The children of one pool key and those who wait for one (design §5). It decides who gets which child and when a child
+// is of no more use; starting, caps and siblings are its host's.
+
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
+import type { Clock, Timer } from '@lockkeeper/state/clock';
+import type { PoolLease } from '../lease/lease.ts';
+import { Turns } from '../lease/turns.ts';
+import { Waiter } from '../lease/waiter.ts';
+import { StartError } from '../raise/contract.ts';
+import { BusyError, type LeaseRequest, type QueueState } from './contract.ts';
+import type { Gate } from './health/crash-history.ts';
+import type { Health } from './health/health.ts';
+import type { PooledChild } from './pooled-child.ts';
+import type { Caps, FullCap } from './room/caps.ts';
+import { type Mode, type PoolCounts, SPREAD_LEASES, startsWanted } from './size.ts';
+
+export interface PoolHost {
+  readonly clock: Clock;
+  readonly health: Health;
+  readonly caps: Caps;
+  maxQueue(): number;
+  /** New calls are taken. */
+  accepting(): boolean;
+  /** Nothing is started any more. */
+  closed(): boolean;
+  start(pool: Pool): void;
+  stop(pool: Pool, child: PooledChild, why: string): void;
+  /** A start was wanted and a cap stood against it. */
+  hungry(pool: Pool, cap: FullCap): void;
+  /** A child of the same owner with a smaller fingerprint that can take this call. */
+  smaller(pool: Pool, request: LeaseRequest): { readonly pool: Pool; readonly child: PooledChild } | null;
+  /** Somebody was given back or left: others may have waited for it, or nothing may be left here. */
+  freed(pool: Pool): void;
+}
+
+export interface PoolFacts {
+  readonly key: string;
+  /** What its siblings share: the owner key, or for `exclusive` the server. */
+  readonly family: string;
+  readonly spec: ServerSpec;
+  readonly capabilities: ClientCapabilities;
+  readonly fingerprint: string;
+  readonly mode: Mode;
+}
+
+/** Up to here a caller waits for the end of a back-off; beyond, he is told at once. */
+const PATIENT_MS = 2_000;
+const RETRY_AFTER_MS = 1_000;
+
+export class Pool {
+  readonly facts: PoolFacts;
+  readonly children = new Set<PooledChild>();
+  readonly waiters = new Turns<Waiter>();
+  retired = false;
+  private readonly host: PoolHost;
+  private retry: Timer | null = null;
+
+  constructor(facts: PoolFacts, host: PoolHost) {
+    this.facts = facts;
+    this.host = host;
+  }
+
+  get spec(): ServerSpec {
+    return this.facts.spec;
+  }
+
+  /** Spares for persons and sessions would stay for everyone who ever came (GB-016). */
+  get minWarm(): number {
+    const { isolation, pool } = this.spec;
+    return isolation === 'shared' || isolation === 'exclusive' ? pool.minWarm : 0;
+  }
+
+  get max(): number {
+    // Its state lives in one process (design §5 table).
+    return this.spec.isolation === 'session' ? 1 : this.spec.pool.max;
+  }
+
+  get empty(): boolean {
+    return this.children.size === 0 && this.waiters.size === 0 && (this.retired || this.minWarm === 0);
+  }
+
+  lease(request: LeaseRequest): Promise<PoolLease> {
+    const child = this.waiters.size === 0 ? this.choose() : undefined;
+    if (child !== undefined) return Promise.resolve(this.grant(child, request.owner));
+    if (this.waiters.size >= this.host.maxQueue()) return Promise.reject(this.busy('queue-full', 2 * RETRY_AFTER_MS));
+    const waiter = new Waiter(request, this.host.clock, {
+      expired: (w) => this.expired(w),
+      left: (w) => {
+        this.waiters.delete(personOf(w.request), w);
+        this.host.freed(this);
+      },
+    });
+    this.waiters.add(personOf(request), waiter);
+    this.serve();
+    return waiter.promise;
+  }
+
+  /** Grants what can be granted, starts what is wanted. */
+  serve(): void {
+    for (let next = this.waiters.peek(); next !== undefined; next = this.waiters.peek()) {
+      const child = this.choose();
+      if (child === undefined) break;
+      this.waiters.take();
+      next.grant(this.grant(child, next.request.owner));
+    }
+    // Before anybody is put out for a start.
+    if (this.waiters.size > 0 && this.pressed()) this.serveFromSmaller();
+    this.grow();
+  }
+
+  grow(): void {
+    if (this.retired || this.host.closed()) return;
+    const { health, caps, clock } = this.host;
+    const { digest } = this.spec;
+    for (let wanted = startsWanted(this.counts()); wanted > 0; wanted--) {
+      const gate = health.gate(digest, this.facts.key, clock.now());
+      if (gate !== null) {
+        this.gated(gate);
+        return;
+      }
+      if (!health.mayStartAnother(digest)) return;
+      const cap = caps.full(this.spec);
+      if (cap !== null) {
+        // Nobody is put out for a spare.
+        if (this.waiters.size > 0) this.host.hungry(this, cap);
+        return;
+      }
+      this.host.start(this);
+    }
+  }
+
+  /** A child that can take one more call now: with the fewest calls, else the one used last, so that others fall idle. */
+  choose(): PooledChild | undefined {
+    let best: PooledChild | undefined;
+    for (const child of this.children) {
+      if (!child.takes || (this.facts.mode === 'once' && child.state !== 'idle')) continue;
+      const fewer = best === undefined ? -1 : child.holders.leases - best.holders.leases;
+      if (best === undefined || fewer < 0 || (fewer === 0 && child.idleSince > best.idleSince)) best = child;
+    }
+    return best;
+  }
+
+  grant(child: PooledChild, owner: string): PoolLease {
+    const lease = child.grant(owner, (tainted) => this.freed(child, tainted));
+    if (this.facts.mode === 'many' && child.holders.leases >= SPREAD_LEASES) this.grow();
+    return lease;
+  }
+
+  /** No new work for it; it ends when it is free, which may be now. */
+  retireChild(child: PooledChild, why: string): void {
+    child.retiring ??= why;
+    if (child.live && child.holders.leases === 0) this.host.stop(this, child, child.retiring);
+  }
+
+  /** Everybody who waits here and could only be served by a start that will not come. */
+  refuseAll(reason: Error): void {
+    for (const waiter of this.waiters.all()) waiter.refuse(reason);
+  }
+
+  /** Nothing here serves or is about to. */
+  get barren(): boolean {
+    return ![...this.children].some((child) => child.live || child.state === 'starting');
+  }
+
+  end(): void {
+    this.retry?.clear();
+    this.retry = null;
+  }
+
+  counts(): PoolCounts {
+    const states = { starting: 0, idle: 0, busy: 0, draining: 0 };
+    let leastLeases = Number.POSITIVE_INFINITY;
+    for (const child of this.children) {
+      if (child.state === 'dead') continue;
+      // Retiring ones serve nobody new, so the rest must not count on them.
+      states[child.live && child.retiring !== null ? 'draining' : child.state]++;
+      if (child.live && child.retiring === null) leastLeases = Math.min(leastLeases, child.holders.leases);
+    }
+    return {
+      ...states,
+      mode: this.facts.mode,
+      max: this.max,
+      minWarm: this.minWarm,
+      waiting: this.waiters.size,
+      leastLeases,
+      proven: this.host.health.isProven(this.spec.digest),
+    };
+  }
+
+  private freed(child: PooledChild, tainted: boolean): void {
+    if (!child.live) return;
+    if (child.baton) child.holders.passBaton();
+    if (child.holders.leases === 0) {
+      const why = child.retiring ?? this.ofNoMoreUse(child, tainted);
+      child.state = 'idle';
+      child.idleSince = this.host.clock.now();
+      if (why !== null) this.retireChild(child, why);
+    }
+    this.serve();
+    this.host.freed(this);
+  }
+
+  private ofNoMoreUse(child: PooledChild, tainted: boolean): string | null {
+    const { isolation, keepsNothing, pool } = this.spec;
+    if (this.retired) return 'its configuration has changed';
+    if (!this.host.accepting() && this.waiters.size === 0) return 'the node is closing';
+    // Never lent again unless the operator says that nothing stays, and then only clean ones (design §5 table).
+    if (isolation === 'exclusive' && !(keepsNothing && !tainted && !child.tainted)) return 'one call, one process';
+    if (isolation === 'user' && tainted) return 'a call gave no sign of having ended';
+    if (isolation !== 'session' && child.grants >= pool.maxUses) return 'it has served its calls (pool.maxUses)';
+    return null;
+  }
+
+  private serveFromSmaller(): void {
+    for (const waiter of this.waiters.all()) {
+      const found = this.host.smaller(this, waiter.request);
+      // The same for all of them: they have one fingerprint.
+      if (found === null) return;
+      waiter.grant(found.pool.grant(found.child, waiter.request.owner));
+    }
+  }
+
+  private pressed(): boolean {
+    const { starting, idle, busy, draining } = this.counts();
+    if (starting + idle + busy + draining >= this.max) return true;
+    const { health, caps, clock } = this.host;
+    return caps.full(this.spec) !== null || health.gate(this.spec.digest, this.facts.key, clock.now()) !== null;
+  }
+
+  private gated(gate: Gate): void {
+    if (this.waiters.size === 0) return;
+    const { clock, health } = this.host;
+    const rest = gate.untilMs - clock.now();
+    if (this.barren && rest > PATIENT_MS) {
+      this.refuseAll(new StartError(gate.words, health.lastTail(this.spec.digest, this.facts.key)));
+      return;
+    }
+    this.retry ??= clock.setTimer(rest, () => {
+      this.retry = null;
+      this.serve();
+    });
+  }
+
+  private expired(waiter: Waiter): number | Error {
+    const { clock, health, caps } = this.host;
+    const { digest, startTimeoutMs } = this.spec;
+    const waited = clock.now() - waiter.since;
+    const starting = this.counts().starting > 0 || (this.barren && health.isStarting(digest));
+    // The start has a budget of its own, apart from the queue's (GB-026).
+    if (starting && waited < startTimeoutMs) return startTimeoutMs - waited;
+    if (starting) return new StartError(`it has not finished starting after ${Math.round(waited / 1000)} s`, '');
+    const gate = this.barren ? health.gate(digest, this.facts.key, clock.now()) : null;
+    if (gate !== null) return new StartError(gate.words, health.lastTail(digest, this.facts.key));
+    const full = this.counts().busy + this.counts().draining >= this.max;
+    return this.busy(full ? 'pool-full' : (caps.full(this.spec) ?? 'pool-full'), RETRY_AFTER_MS);
+  }
+
+  private busy(why: QueueState['why'], retryAfterMs: number): BusyError {
+    return new BusyError(retryAfterMs, { why, waiting: this.waiters.size, processes: this.children.size });
+  }
+}
+
+/** Whose turn it is is counted by person and program. */
+function personOf({ principal }: LeaseRequest): string {
+  return JSON.stringify([principal.issuer, principal.subject, principal.client]);
+}

@@ -1,0 +1,55 @@
+// One child as its pool sees it: starting → idle ⇄ busy → draining → dead (style glossary). It knows who holds it; what to
+// do with it is the pool's.
+
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
+import { Holders, type PoolLease } from '../lease/lease.ts';
+import type { Connection } from '../raise/contract.ts';
+
+export type ChildState = 'starting' | 'idle' | 'busy' | 'draining' | 'dead';
+
+export class PooledChild {
+  readonly spec: ServerSpec;
+  readonly capabilities: ClientCapabilities;
+  readonly baton: boolean;
+  readonly holders = new Holders();
+  readonly startedAt: number;
+  state: ChildState = 'starting';
+  connection: Connection | null = null;
+  idleSince: number;
+  /** Leases ever given. */
+  grants = 0;
+  /** Owner key of the last lease: tells whose exclusive process this is. */
+  owner = '';
+  /** Takes no new work; the reason, for the log. */
+  retiring: string | null = null;
+
+  constructor(spec: ServerSpec, capabilities: ClientCapabilities, baton: boolean, now: number) {
+    this.spec = spec;
+    this.capabilities = capabilities;
+    this.baton = baton;
+    this.startedAt = now;
+    this.idleSince = now;
+  }
+
+  get live(): boolean {
+    return this.state === 'idle' || this.state === 'busy';
+  }
+
+  get tainted(): boolean {
+    return this.connection?.tainted === true;
+  }
+
+  /** A new call may run on it now. */
+  get takes(): boolean {
+    if (!this.live || this.retiring !== null) return false;
+    return !this.baton || (this.holders.running === 0 && !this.holders.awaited);
+  }
+
+  grant(owner: string, freed: (tainted: boolean) => void): PoolLease {
+    this.grants++;
+    this.owner = owner;
+    this.state = 'busy';
+    return this.holders.lease(this.connection!, this.baton, freed);
+  }
+}

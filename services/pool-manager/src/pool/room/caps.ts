@@ -1,0 +1,49 @@
+// How many processes may live on this node beside the size of each pool: of one server, of one tenant, in all (design §5).
+
+import { type Limits, type ServerSpec, serverId } from '@lockkeeper/protocol/config/settings';
+
+export type CapLimits = Pick<Limits, 'maxPerServer' | 'maxPerTenant' | 'maxPerNode'>;
+export type FullCap = 'server-full' | 'tenant-full' | 'node-full';
+
+export class Caps {
+  private readonly limits: () => CapLimits;
+  private readonly servers = new Map<string, number>();
+  private readonly tenants = new Map<string, number>();
+  private total = 0;
+
+  constructor(limits: () => CapLimits) {
+    this.limits = limits;
+  }
+
+  /** Which cap stands against one more process, or null. */
+  full(spec: ServerSpec): FullCap | null {
+    const { maxPerServer, maxPerTenant, maxPerNode } = this.limits();
+    if ((this.servers.get(serverId(spec.tenant, spec.name)) ?? 0) >= maxPerServer) return 'server-full';
+    if (this.ofTenant(spec.tenant) >= maxPerTenant) return 'tenant-full';
+    return this.total >= maxPerNode ? 'node-full' : null;
+  }
+
+  ofTenant(tenant: string): number {
+    return this.tenants.get(tenant) ?? 0;
+  }
+
+  add(spec: ServerSpec): void {
+    this.count(spec, 1);
+  }
+
+  remove(spec: ServerSpec): void {
+    this.count(spec, -1);
+  }
+
+  private count(spec: ServerSpec, by: 1 | -1): void {
+    this.total += by;
+    bump(this.servers, serverId(spec.tenant, spec.name), by);
+    bump(this.tenants, spec.tenant, by);
+  }
+}
+
+function bump(counts: Map<string, number>, key: string, by: number): void {
+  const next = (counts.get(key) ?? 0) + by;
+  if (next === 0) counts.delete(key);
+  else counts.set(key, next);
+}

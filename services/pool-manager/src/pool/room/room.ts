@@ -1,0 +1,72 @@
+// Room for one more process when a cap stands against it: who is put out for it, and in which order the hungry are fed when
+// there is room again: tenants take turns, then the pools of one tenant (design §5 "fair queueing").
+
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import { Turns } from '../../lease/turns.ts';
+import type { Pool } from '../pool.ts';
+import type { PooledChild } from '../pooled-child.ts';
+import type { Registry } from '../registry.ts';
+import type { Caps, FullCap } from './caps.ts';
+import { whoMakesRoom } from './evict.ts';
+
+export interface RoomDeps {
+  readonly registry: Registry;
+  readonly caps: Caps;
+  evict(pool: Pool, child: PooledChild): void;
+}
+
+export class Room {
+  private readonly deps: RoomDeps;
+  private readonly hungry = new Turns<Pool>();
+  private stillMissing = false;
+
+  constructor(deps: RoomDeps) {
+    this.deps = deps;
+  }
+
+  /** A start was wanted and `cap` stood against it. */
+  missing(pool: Pool, cap: FullCap): void {
+    this.stillMissing = true;
+    this.hungry.add(pool.spec.tenant, pool);
+    const within = scopeOf(pool.spec, cap);
+    const others = this.children().filter(({ spec }) => within(spec));
+    const leaving = others.filter(({ child }) => child.state === 'draining').length;
+    const asking = this.hungry.all().filter(({ spec }) => within(spec)).length;
+    // Whoever is on his way out already makes room for somebody.
+    if (leaving >= asking) return;
+    const idle = this.children().filter((one) => one.pool !== pool && one.child.state === 'idle');
+    const victim = whoMakesRoom(idle, pool.spec, cap, (tenant) => this.deps.caps.ofTenant(tenant));
+    if (victim !== undefined) this.deps.evict(victim.pool, victim.child);
+  }
+
+  forget(pool: Pool): void {
+    this.hungry.delete(pool.spec.tenant, pool);
+  }
+
+  /** Each hungry pool gets one try at the room there is; who got nothing keeps his place in the line. */
+  feed(): void {
+    for (const [tenant, pool] of this.hungry.inTurn()) {
+      this.stillMissing = false;
+      pool.serve();
+      if (!this.stillMissing) this.hungry.served(tenant, pool);
+    }
+  }
+
+  private children(): { pool: Pool; child: PooledChild; spec: ServerSpec; idleSince: number }[] {
+    return [...this.deps.registry.every].flatMap((pool) =>
+      [...pool.children].map((child) => ({ pool, child, spec: pool.spec, idleSince: child.idleSince })),
+    );
+  }
+}
+
+/** Whose end would lift this cap. */
+function scopeOf(spec: ServerSpec, cap: FullCap): (other: ServerSpec) => boolean {
+  switch (cap) {
+    case 'server-full':
+      return (other) => other.tenant === spec.tenant && other.name === spec.name;
+    case 'tenant-full':
+      return (other) => other.tenant === spec.tenant;
+    case 'node-full':
+      return () => true;
+  }
+}

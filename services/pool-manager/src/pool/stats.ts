@@ -1,0 +1,69 @@
+// The pools as numbers, for metrics, readiness and people: a plain object, computed when asked for.
+
+import { serverId } from '@lockkeeper/protocol/config/settings';
+import type { Pool } from './pool.ts';
+import type { ChildState } from './pooled-child.ts';
+
+export interface ServerStats {
+  readonly starting: number;
+  readonly idle: number;
+  readonly busy: number;
+  readonly draining: number;
+  readonly leases: number;
+  readonly waiting: number;
+  readonly oldestWaiterMs: number;
+}
+
+export interface PoolStats extends ServerStats {
+  readonly pools: number;
+  readonly starts: number;
+  readonly startFailures: number;
+  readonly crashes: number;
+  readonly evictions: number;
+  readonly openCircuits: number;
+  /** By `serverId(tenant, name)`: as many as are configured. */
+  readonly servers: Readonly<Record<string, ServerStats>>;
+}
+
+export interface Counters {
+  starts: number;
+  startFailures: number;
+  crashes: number;
+  evictions: number;
+}
+
+type Sum = { -readonly [K in keyof ServerStats]: ServerStats[K] };
+
+export function poolStats(pools: Iterable<Pool>, counters: Counters, openCircuits: number, now: number): PoolStats {
+  const total = zero();
+  const servers: Record<string, Sum> = {};
+  let count = 0;
+  for (const pool of pools) {
+    count++;
+    const id = serverId(pool.spec.tenant, pool.spec.name);
+    servers[id] ??= zero();
+    for (const sum of [total, servers[id]]) add(sum, pool, now);
+  }
+  return { ...total, ...counters, pools: count, openCircuits, servers };
+}
+
+function zero(): Sum {
+  return { starting: 0, idle: 0, busy: 0, draining: 0, leases: 0, waiting: 0, oldestWaiterMs: 0 };
+}
+
+function add(sum: Sum, pool: Pool, now: number): void {
+  const states: Record<ChildState, keyof Sum | null> = {
+    starting: 'starting',
+    idle: 'idle',
+    busy: 'busy',
+    draining: 'draining',
+    dead: null,
+  };
+  for (const child of pool.children) {
+    const state = states[child.state];
+    if (state !== null) sum[state]++;
+    sum.leases += child.holders.leases;
+  }
+  sum.waiting += pool.waiters.size;
+  for (const waiter of pool.waiters.all()) sum.oldestWaiterMs = Math.max(sum.oldestWaiterMs, now - waiter.since);
+}
