@@ -8,6 +8,14 @@ export interface LinkRequest extends Omit<Open, 'kind' | 'stream'> {
   readonly body: Uint8Array;
   /** Lists, reads and discover: sent once more elsewhere when a node is lost after `started` (design §2). */
   readonly safe: boolean;
+  /** With `incarnation`: the id of that node. One that is not known yet is waited for; one with another life is gone. */
+  readonly node?: string;
+}
+
+/** Who answered, of what is not `complete`: a retry must find it again (design §4 amendment 1). */
+export interface LinkNode {
+  readonly id: string;
+  readonly incarnation: string;
 }
 
 export interface ListenRequest extends Omit<Listen, 'kind' | 'stream'> {
@@ -20,7 +28,7 @@ export interface NotifyRequest extends Omit<Notify, 'kind'> {
 
 /** Bodies may be views of a larger buffer: copy what is kept beyond the exchange. */
 export type LinkAnswer =
-  | { readonly kind: 'result'; readonly head: Result; readonly body: Uint8Array }
+  | { readonly kind: 'result'; readonly head: Result; readonly body: Uint8Array; readonly node?: LinkNode }
   | { readonly kind: 'fault'; readonly fault: Fault };
 
 export interface LinkListener {

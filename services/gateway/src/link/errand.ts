@@ -3,7 +3,7 @@
 // exactly once, whatever nodes, callers and clocks do.
 
 import type { Channel } from '@lockkeeper/protocol/link/channel';
-import type { Fault, FaultReason, StreamHead } from '@lockkeeper/protocol/link/frames';
+import type { Fault, FaultReason, Result, StreamHead } from '@lockkeeper/protocol/link/frames';
 import type { Stream, StreamHandler } from '@lockkeeper/protocol/link/stream';
 import { WireFault } from '@lockkeeper/protocol/link/wire-fault';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
@@ -16,6 +16,8 @@ export interface ErrandSpec {
   readonly owner: string;
   /** Only the node under this name may serve it. */
   readonly incarnation: string | undefined;
+  /** Its id, if the asker has it. */
+  readonly node: string | undefined;
   /** Asks for an exchange that may run at any node, and starts nothing: all are asked before it is unknown. */
   readonly joins: boolean;
   readonly safe: boolean;
@@ -114,7 +116,7 @@ export class Errand implements StreamHandler, WheelEntry {
         return undefined;
       case 'result':
         this.#over();
-        this.#settle({ kind: 'result', head, body });
+        this.#settle(head.resultType === 'complete' ? { kind: 'result', head, body } : this.#unfinished(head, body));
         return undefined;
       case 'error':
         this.#over();
@@ -171,9 +173,21 @@ export class Errand implements StreamHandler, WheelEntry {
 
   #beginAt(incarnation: string): void {
     const peer = this.#deps.peers.withIncarnation(incarnation);
-    if (peer === undefined) this.#fail('lost', 'The node that ran this is gone.', true);
-    else if (peer.channel !== null) this.#send(peer);
+    if (peer === undefined && !this.#mayCome()) this.#fail('lost', 'The node that ran this is gone.', true);
+    else if (peer !== undefined && peer.channel !== null) this.#send(peer);
     else this.#awaitNode('The node that runs this cannot be reached.');
+  }
+
+  /** Another replica met that node, or that life of it, before we did: it is not lost because we have not yet. */
+  #mayCome(): boolean {
+    const { node } = this.spec;
+    return node !== undefined && (this.#deps.peers.withId(node)?.channel ?? null) === null;
+  }
+
+  /** There may be more of it, at this node only. */
+  #unfinished(head: Result, body: Uint8Array): LinkAnswer {
+    const answer = { kind: 'result', head, body } as const;
+    return this.peer === null ? answer : { ...answer, node: { id: this.peer.id, incarnation: this.peer.incarnation } };
   }
 
   #send(peer: NodePeer): void {

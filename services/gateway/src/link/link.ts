@@ -154,10 +154,11 @@ export function createLink(deps: LinkDeps): Link {
 }
 
 function openSpec(request: LinkRequest): ErrandSpec {
-  const { owner, body, safe, ...fields } = request;
+  const { owner, body, safe, node, ...fields } = request;
   return {
     owner,
     incarnation: request.incarnation,
+    node,
     joins: request.wait === true,
     safe,
     body,
@@ -174,6 +175,7 @@ function listenSpec(request: ListenRequest): ErrandSpec {
   return {
     owner,
     incarnation: undefined,
+    node: undefined,
     joins: false,
     safe: false,
     body: NO_BODY,
