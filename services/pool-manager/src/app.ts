@@ -20,6 +20,7 @@ import { sweepOrphans } from './child/marks.ts';
 import { createSpawn } from './child/spawn.ts';
 import { createDispatcher } from './dispatch.ts';
 import { createLinkServer } from './link/server.ts';
+import { createListens } from './listen/listens.ts';
 import { createPools } from './pool/naive-pools.ts';
 import { createConnector } from './raise/connector.ts';
 import type { Log } from './raise/contract.ts';
@@ -48,6 +49,9 @@ const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.
 /** How Lockkeeper introduces itself upstream; a client's own name stays downstream (protocol.md §4.3 CI). */
 const CLIENT_INFO: Implementation = { name: 'lockkeeper', title: 'Lockkeeper', version: VERSION };
 
+/** Whether parked exchanges are there to take what upstreams ask. */
+const ASKS = false;
+
 export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolManager> {
   const { config, store, clock, log } = deps;
   const warn = (words: string): void => log.warn({}, words);
@@ -75,14 +79,23 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     ...{ store, clock, nodes, nodeId, stall, warn },
     token: randomToken,
     lost: (keys) => {
-      for (const { owner } of keys) void owner;
+      listens.lost(keys.map(({ owner }) => owner));
     },
     reborn: (incarnation) => {
       registration?.announce({ incarnation }).catch((error: unknown) => log.warn({ err: error }, 'incarnation'));
       server.announce();
     },
   });
-  const dispatcher = createDispatcher({ config, connector, pools, ownership, clock, log });
+  const listens = createListens({
+    ...{ config, connector, pools, ownership, clock, log },
+    random: Math.random,
+    asks: () => ASKS,
+  });
+  const dispatcher = createDispatcher({
+    ...{ config, connector, ownership, clock, log },
+    pools: { lease: (request) => listens.lease(request, pools.lease(request)) },
+    listen: listens.listen,
+  });
   const { host, port } = config.current().link;
   const server = createLinkServer({
     dispatcher,
@@ -114,10 +127,12 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   async function end(drainMs: number): Promise<void> {
     unwatch();
     dispatcher.drain();
+    listens.drain();
     await registration?.announce({ draining: true });
     const late = clock.setTimer(drainMs, () => dispatcher.close('drained'));
     await server.close();
     late.clear();
+    listens.close();
     await pools.close(0);
     await connector.close();
     await registration?.close();
