@@ -197,7 +197,7 @@ export class Pool {
       child.idleSince = this.host.clock.now();
       if (why !== null) this.retireChild(child, why);
     }
-    this.serve();
+    if (this.waiters.size > 0 || this.minWarm > 0) this.serve();
     this.host.freed(this);
   }
 
