@@ -40,6 +40,15 @@ export interface Hello {
   readonly proof?: string;
 }
 
+/** The caller takes a task instead of an answer (protocol.md §1.10), of this call, under this handle. */
+export interface TaskOffer {
+  /** Minted by the gateway, unguessable: what the caller will know it by. */
+  readonly id: string;
+  /** A call that runs longer becomes a task; null: only what the server itself makes one. */
+  readonly promoteAfterMs: number | null;
+  readonly ttlMs: number;
+}
+
 /**
  * One request, modern, without session. `stream` is chosen by the gateway, unique on its connection. Body: params
  * members; a retry's answers are among them, raw, under exactly `"inputResponses":` as the last one. An entry of those
@@ -78,6 +87,7 @@ export interface Open {
   readonly wait?: boolean;
   /** Joiner's position: events up to this `seq` are not sent again. */
   readonly fromSeq?: number;
+  readonly task?: TaskOffer;
 }
 
 /** Before it, the gateway may try elsewhere; after it, never (design §4). */
@@ -106,6 +116,8 @@ export interface Origin {
   readonly asked?: Readonly<Record<string, number>>;
   readonly wasUrlError?: boolean;
   readonly taskTtl?: number | null;
+  /** Of a `task` result: the server's own id of it; absent where the node keeps the task itself. */
+  readonly upstreamTask?: string;
 }
 
 export interface Result {

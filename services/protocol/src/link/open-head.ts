@@ -5,7 +5,7 @@ import type { ClientCapabilities } from '../mcp/capabilities.ts';
 import type { Open } from './frames.ts';
 import { WireFault } from './wire-fault.ts';
 
-type Rare = Pick<Open, 'logLevel' | 'trace' | 'meta' | 'incarnation' | 'state' | 'wait' | 'fromSeq'>;
+type Rare = Pick<Open, 'logLevel' | 'trace' | 'meta' | 'incarnation' | 'state' | 'wait' | 'fromSeq' | 'task'>;
 
 type Rest = Omit<Open, keyof Rare | 'kind' | 'stream'>;
 /** A new member of `Open` must find its place below before this compiles again. */
@@ -49,7 +49,7 @@ export function openText(head: Open): string {
 
 /** Undefined becomes null: the common case is short. */
 function rareOf(head: Open): Rare | undefined {
-  const { logLevel, trace, meta, incarnation, state, wait, fromSeq } = head;
+  const { logLevel, trace, meta, incarnation, state, wait, fromSeq, task } = head;
   const none =
     logLevel === undefined &&
     trace === undefined &&
@@ -57,9 +57,10 @@ function rareOf(head: Open): Rare | undefined {
     incarnation === undefined &&
     state === undefined &&
     wait === undefined &&
-    fromSeq === undefined;
+    fromSeq === undefined &&
+    task === undefined;
   // Members that are undefined do not come out of JSON.stringify.
-  return none ? undefined : ({ logLevel, trace, meta, incarnation, state, wait, fromSeq } as Rare);
+  return none ? undefined : ({ logLevel, trace, meta, incarnation, state, wait, fromSeq, task } as Rare);
 }
 
 export function parseOpen(value: unknown, stream: number): Open {
@@ -102,7 +103,7 @@ export function parseOpen(value: unknown, stream: number): Open {
 
 function parseRare(value: unknown): Rare {
   if (!object(value)) throw bad('rare');
-  const { logLevel, trace, meta, incarnation, state, wait, fromSeq } = value;
+  const { logLevel, trace, meta, incarnation, state, wait, fromSeq, task } = value;
   const fine =
     maybeText(logLevel) &&
     maybeText(meta) &&
@@ -110,14 +111,15 @@ function parseRare(value: unknown): Rare {
     maybeText(state) &&
     (trace === undefined || object(trace)) &&
     (wait === undefined || typeof wait === 'boolean') &&
-    (fromSeq === undefined || (Number.isSafeInteger(fromSeq) && (fromSeq as number) >= 0));
+    (fromSeq === undefined || (Number.isSafeInteger(fromSeq) && (fromSeq as number) >= 0)) &&
+    (task === undefined || offer(task));
   if (!fine) throw bad('rare');
   return pick(value as unknown as Rare);
 }
 
 /** The members of that name that are there, and no other. */
 function pick(from: Rare): Rare {
-  const { logLevel, trace, meta, incarnation, state, wait, fromSeq } = from;
+  const { logLevel, trace, meta, incarnation, state, wait, fromSeq, task } = from;
   return {
     ...(logLevel !== undefined && { logLevel }),
     ...(trace !== undefined && { trace }),
@@ -126,7 +128,15 @@ function pick(from: Rare): Rare {
     ...(state !== undefined && { state }),
     ...(wait !== undefined && { wait }),
     ...(fromSeq !== undefined && { fromSeq }),
+    ...(task !== undefined && { task }),
   };
+}
+
+function offer(value: unknown): boolean {
+  if (!object(value)) return false;
+  const { id, promoteAfterMs, ttlMs } = value;
+  const promotes = promoteAfterMs === null || typeof promoteAfterMs === 'number';
+  return typeof id === 'string' && promotes && typeof ttlMs === 'number';
 }
 
 function bad(what: string): WireFault {
