@@ -21,7 +21,7 @@ import { createSpawn } from './child/spawn.ts';
 import { createDispatcher } from './dispatch.ts';
 import { createLinkServer } from './link/server.ts';
 import { createListens } from './listen/listens.ts';
-import { createPools } from './pool/naive-pools.ts';
+import { createPools } from './pool/pools.ts';
 import { createConnector } from './raise/connector.ts';
 import type { Log } from './raise/contract.ts';
 
@@ -74,11 +74,13 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     token: randomToken,
     limits: () => config.current().limits,
   });
-  const pools = createPools({ connector });
+  const pools = createPools({ connector, clock, log, limits: () => config.current().limits });
   const ownership = createOwnership({
     ...{ store, clock, nodes, nodeId, stall, warn },
     token: randomToken,
+    inUse: ({ owner }) => pools.inUse(owner),
     lost: (keys) => {
+      for (const { owner } of keys) pools.dropOwner(owner);
       listens.lost(keys.map(({ owner }) => owner));
     },
     reborn: (incarnation) => {
@@ -110,6 +112,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   });
   const unwatch = config.onChange((next, previous) => {
     for (const digest of gone(next, previous)) pools.retire(digest);
+    for (const spec of next.servers.values()) pools.warm(spec);
   });
 
   async function start(): Promise<{ address: string; nodeId: string }> {
@@ -121,6 +124,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
       { store, clock, warn },
       { id: nodeId, incarnation: ownership.incarnation, address, draining: false },
     );
+    for (const spec of config.current().servers.values()) pools.warm(spec);
     return { address: bound, nodeId };
   }
 
