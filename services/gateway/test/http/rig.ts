@@ -64,6 +64,9 @@ const LIMITS: Limits = {
   pageSize: 100,
   listTtlMs: 0,
   drainMs: 1000,
+  humanMs: 600_000,
+  maxParkedPerPrincipal: 100,
+  maxParkedPerServer: 1000,
 };
 
 export interface SnapshotChange {

@@ -29,6 +29,8 @@ export interface ServerSpec {
   /** `exclusive` only: stated by the operator; untainted processes are lent again (design §5). */
   readonly keepsNothing: boolean;
   readonly ask: { readonly roots: Ask; readonly sampling: Ask; readonly elicitation: Ask };
+  /** What `roots/list` is answered with when its caller cannot be asked in time (design §5 "Ask"). */
+  readonly roots?: readonly { readonly uri: string; readonly name?: string }[];
   readonly pool: PoolSettings;
   /** Operator override of the probe. */
   readonly era: 'auto' | 'legacy' | 'modern';
@@ -108,6 +110,10 @@ export interface Limits {
   readonly pageSize: number;
   readonly listTtlMs: number;
   readonly drainMs: number;
+  /** How long a person may take for the questions of a call before it is given up (design §4). */
+  readonly humanMs: number;
+  readonly maxParkedPerPrincipal: number;
+  readonly maxParkedPerServer: number;
 }
 
 export interface Snapshot {

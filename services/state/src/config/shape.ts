@@ -16,6 +16,7 @@ export interface ServerShape {
   readonly isolation: Isolation;
   readonly keepsNothing: boolean;
   readonly ask?: { readonly roots?: Ask; readonly sampling?: Ask; readonly elicitation?: Ask };
+  readonly roots?: readonly { readonly uri: string; readonly name?: string }[];
   readonly pool: PoolSettings;
   readonly era: 'auto' | 'legacy' | 'modern';
   readonly startTimeoutMs: number;

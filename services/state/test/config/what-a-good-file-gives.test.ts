@@ -113,6 +113,9 @@ test('the least file has a default for everything else', () => {
     pageSize: 1000,
     listTtlMs: 60000,
     drainMs: 30000,
+    humanMs: 600000,
+    maxParkedPerPrincipal: 100,
+    maxParkedPerServer: 1000,
   });
 });
 

@@ -107,6 +107,9 @@ export const LIMITS = {
   keepAliveMs: 15_000,
   holdMs: 200,
   drainMs: 500,
+  humanMs: 600_000,
+  maxParkedPerPrincipal: 100,
+  maxParkedPerServer: 1000,
 } as Snapshot['limits'];
 
 export const ROUTE: RouteSettings = {

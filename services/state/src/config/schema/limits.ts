@@ -32,6 +32,14 @@ export const LIMITS = group(
     pageSize: count('Entries of one page of a list. Some clients read the first page only.', 1, 100_000, 1000),
     listTtlMs: count('How long a list of a server may be served from memory.', 0, 24 * HOUR_MS, 60_000),
     drainMs: count('How long work may go on after a process was told to end.', 0, 24 * HOUR_MS, 30_000),
+    humanMs: count(
+      'How long a person may take to answer the questions of a call; then the call is given up.',
+      1000,
+      24 * HOUR_MS,
+      HOUR_MS / 6,
+    ),
+    maxParkedPerPrincipal: count('Most calls of one person that wait for answers, on one node.', 1, 100_000, 100),
+    maxParkedPerServer: count('Most calls to one server that wait for answers, on one node.', 1, 1_000_000, 1000),
   },
   { default: {} },
 );

@@ -67,6 +67,22 @@ export const SERVER = group(
       sampling: ask('Requests to the caller’s model.'),
       elicitation: ask('Questions to the person.'),
     }),
+    roots: list(
+      'Folders it is told of when it asks at its start and its caller does not answer.',
+      group(
+        'One folder.',
+        {
+          uri: text('Its URI.', {
+            pattern: '^file://',
+            errorMessage: 'a root is a file:// URI',
+            examples: ['file:///data'],
+          }),
+          name: text('What it is called.'),
+        },
+        { required: ['uri'] },
+      ),
+      { maxItems: 100 },
+    ),
     pool: POOL,
     era: choice('Which protocol era it speaks. `auto`: found out by a probe.', ['auto', 'legacy', 'modern'], {
       default: 'auto',
