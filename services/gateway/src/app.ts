@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { ConfigSource } from '@lockkeeper/protocol/config/settings';
+import type { ConfigSource, Snapshot } from '@lockkeeper/protocol/config/settings';
 import type { Implementation } from '@lockkeeper/protocol/mcp/capabilities';
 import { sharedSecret } from '@lockkeeper/state/bootstrap';
 import type { Clock } from '@lockkeeper/state/clock';
@@ -16,9 +16,10 @@ import { createLink } from './link/link.ts';
 import { createLegacyLeg, type RunningLegacyLeg } from './lower/legacy/leg.ts';
 import type { Logging } from './observe/logger.ts';
 import { createMetrics } from './observe/metrics.ts';
+import { createRouteObserver } from './observe/route-observer.ts';
 import { createRoute } from './route/answer.ts';
 import { loadSealKeys } from './seal/keys.ts';
-import { createSealRing } from './seal/ring.ts';
+import { createSealRing, type SealRing } from './seal/ring.ts';
 
 export interface GatewayDeps {
   readonly config: ConfigSource;
@@ -74,7 +75,10 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     ring,
     log: { warn: (fields, words) => log.warn(words, fields) },
     newXid: randomToken,
+    observer: createRouteObserver(metrics, log),
+    questions: true,
   });
+  const stopWatching = config.onChange((next) => rekey(ring, next, warn));
   let legacy: RunningLegacyLeg | undefined;
   const http = createGatewayHttp({
     config,
@@ -123,6 +127,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     await link.close();
     await nodes.close();
     await admin.close();
+    stopWatching();
   }
 
   return {
@@ -132,6 +137,16 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       return closing;
     },
   };
+}
+
+/** Keys that were made at start stay; those of the file are taken, or the old ones are kept and that is said. */
+function rekey(ring: SealRing, { seal }: Snapshot, warn: (words: string) => void): void {
+  if (seal === undefined) return;
+  try {
+    ring.rekey(seal);
+  } catch (error) {
+    warn(`seal.keys was not taken, the keys before it stay: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 async function linkSecret({ config, store }: GatewayDeps, warn: (words: string) => void): Promise<string> {

@@ -70,23 +70,35 @@ export interface Ask {
   readonly paramHeaders?: ReadonlyMap<string, string>;
 }
 
+/** What the audit row and the metrics say of an answer; its caller is shown none of it. */
+export interface Attribution {
+  /** The server that answered, for the audit row of an aggregate route. */
+  readonly server?: string;
+  /** The rule of the policy by which the call was allowed or not. */
+  readonly rule?: string;
+  /** The exchange that this request went on with: a retry has an xid of its own. */
+  readonly continues?: string;
+  /** Why it was refused, where the reason leaves that open. */
+  readonly detail?: string;
+}
+
 /** What comes back, still modern; lower renders it for the caller's era. */
-export type Answer =
-  | {
-      readonly kind: 'result';
-      readonly resultType: string;
-      /**
-       * Result members without braces, without `_meta` and `resultType`. Those of `input_required` are
-       * `"inputRequests":{…}` and our sealed `"requestState":"…"`.
-       */
-      readonly members: Uint8Array;
-      /** Vendor `_meta` members. */
-      readonly meta?: string;
-      readonly origin?: Origin;
-      /** The server that answered, for the audit row of an aggregate route. */
-      readonly server?: string;
-    }
-  | { readonly kind: 'refusal'; readonly refusal: Refusal; readonly server?: string };
+export type Answer = Attribution &
+  (
+    | {
+        readonly kind: 'result';
+        readonly resultType: string;
+        /**
+         * Result members without braces, without `_meta` and `resultType`. Those of `input_required` are
+         * `"inputRequests":{…}` and our sealed `"requestState":"…"`.
+         */
+        readonly members: Uint8Array;
+        /** Vendor `_meta` members. */
+        readonly meta?: string;
+        readonly origin?: Origin;
+      }
+    | { readonly kind: 'refusal'; readonly refusal: Refusal }
+  );
 
 export interface AnswerListener {
   /** Progress (without token) or a log message. `members` are the params' members. Called in order; `seq` as the link's. */

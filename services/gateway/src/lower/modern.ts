@@ -7,7 +7,7 @@ import { isLogLevel, type LogLevel } from '@lockkeeper/protocol/mcp/meta';
 import type { Clock } from '@lockkeeper/state/clock';
 import { type Envelope, tokenText } from '../era/envelope.ts';
 import type { Refusal } from '../errors.ts';
-import type { Answer, AnswerFn, AnswerListener, Authenticated, Exchange } from '../exchange.ts';
+import type { Answer, AnswerFn, AnswerListener, Attribution, Authenticated, Exchange } from '../exchange.ts';
 import type { Headers, HttpOut, Located } from '../http/contract.ts';
 import { refusesAsResult, renderErrorText, retryHeaders, statusOf, toolErrorMembers } from '../http/refuse.ts';
 import type { Log } from '../observe/logger.ts';
@@ -97,7 +97,7 @@ interface Turn {
   readonly recording: Recording;
   listen(level: LogLevel | undefined): AnswerListener;
   settle(answer: Answer): void;
-  refuse(refusal: Refusal, server?: string): void;
+  refuse(refusal: Refusal, told?: Attribution): void;
   vanish(): void;
 }
 
@@ -127,34 +127,40 @@ function begin(
     status: number,
     frame: Uint8Array,
     outcome: string,
-    server?: string,
+    told: Attribution,
     headers?: Record<string, string>,
   ) => {
     const sent = reply.streaming ? 200 : status;
     reply.finish(status, frame, headers);
-    recording.end({ outcome, status: sent, bytesOut: frame.length, server });
+    const { server, rule, continues, detail } = told;
+    recording.end({ outcome, status: sent, bytesOut: frame.length, server, rule, continues, detail });
   };
-  const refuse = (refusal: Refusal, server?: string) => {
+  const refuse = (refusal: Refusal, told: Attribution = {}) => {
     if (refusesAsResult(method, refusal)) {
       const { members, meta } = toolErrorMembers(refusal, ticket.xid);
-      return finish(200, frames.result(id, { resultType: 'complete', members, meta }), refusal.reason, server);
+      return finish(200, frames.result(id, { resultType: 'complete', members, meta }), refusal.reason, told);
     }
     const frame = renderErrorText(refusal, id, ticket.xid);
-    return finish(statusOf(refusal), frame, refusal.reason, server, retryHeaders(refusal));
+    return finish(statusOf(refusal), frame, refusal.reason, told, retryHeaders(refusal));
   };
   return {
     recording,
     refuse,
     listen: (level) => listen(frames, reply, token, level),
     settle(answer) {
-      if (answer.kind === 'refusal') return refuse(answer.refusal, answer.server);
-      finish(200, frames.result(id, answer), 'ok', answer.server);
+      if (answer.kind === 'refusal') return refuse(answer.refusal, answer);
+      finish(200, frames.result(id, answer), outcomeOf(answer.resultType), answer);
     },
     vanish() {
       reply.drop();
       recording.end({ outcome: 'vanished', status: null, bytesOut: 0 });
     },
   };
+}
+
+/** A question is no end of the call, and its row says so; anything else that was answered is well. */
+function outcomeOf(resultType: string): string {
+  return resultType === 'input_required' ? 'input-required' : 'ok';
 }
 
 /** Progress goes out under the client's own token, and only if it gave one; logs only from its level up (GB-084). */

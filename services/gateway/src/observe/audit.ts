@@ -17,7 +17,11 @@ export interface AuditRow {
   readonly server: string | null;
   /** Tool, prompt or task name; a URI without its query. */
   readonly name: string | null;
-  /** `ok`, `tool-error`, `vanished`, or the reason of the refusal; of a failed sign-in with its detail. */
+  /** The rule of the policy by which the call was allowed or not; null where no name was judged. */
+  readonly rule: string | null;
+  /** Of a retry: the exchange it went on with. */
+  readonly continues: string | null;
+  /** `ok`, `input-required`, `tool-error`, `vanished`, or the reason of the refusal; of a failed sign-in with its detail. */
   readonly outcome: string;
   readonly detail: string | null;
   readonly status: number | null;

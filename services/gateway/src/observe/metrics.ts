@@ -13,6 +13,10 @@ export interface Metrics {
   authRefused(reason: string): void;
   tokenChecked(how: 'cached' | 'verified' | 'refused'): void;
   keysFetched(result: 'ok' | 'failed'): void;
+  policyDecided(tenant: string, rule: string, allow: boolean): void;
+  catalogueLoaded(kind: string, source: 'store' | 'link' | 'fault'): void;
+  serverLeftOut(tenant: string, server: string, reason: string): void;
+  stateRefused(why: string): void;
   streamOpened(): void;
   streamClosed(): void;
 }
@@ -60,6 +64,30 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
   );
   const tokens = counterBy('lockkeeper_auth_tokens_total', 'Tokens checked, by how.', 'how', registers);
   const keys = counterBy('lockkeeper_auth_key_reads_total', 'Key sets read from issuers.', 'result', registers);
+  const decisions = new Counter({
+    name: 'lockkeeper_policy_decisions_total',
+    help: 'Names judged for a call, by tenant, rule and decision.',
+    labelNames: ['tenant', 'rule', 'decision'] as const,
+    registers,
+  });
+  const loads = new Counter({
+    name: 'lockkeeper_catalogue_loads_total',
+    help: 'Lists and profiles of servers, by kind and where they came from.',
+    labelNames: ['kind', 'source'] as const,
+    registers,
+  });
+  const leftOut = new Counter({
+    name: 'lockkeeper_route_left_out_total',
+    help: 'Servers left out of an answer of an aggregate, by reason.',
+    labelNames: ['tenant', 'server', 'reason'] as const,
+    registers,
+  });
+  const states = counterBy(
+    'lockkeeper_seal_states_refused_total',
+    'requestStates that did not count.',
+    'why',
+    registers,
+  );
   const child = childCache();
   return {
     registry,
@@ -77,6 +105,14 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
     authRefused: (reason) => child(`a ${reason}`, () => auth.labels(reason)).inc(),
     tokenChecked: (how) => child(`t ${how}`, () => tokens.labels(how)).inc(),
     keysFetched: (result) => keys.labels(result).inc(),
+    policyDecided: (tenant, rule, allow) => {
+      const decision = allow ? 'allow' : 'deny';
+      child(`p ${tenant} ${decision} ${rule}`, () => decisions.labels(tenant, rule, decision)).inc();
+    },
+    catalogueLoaded: (kind, source) => child(`c ${kind} ${source}`, () => loads.labels(kind, source)).inc(),
+    serverLeftOut: (tenant, server, reason) =>
+      child(`l ${tenant} ${server} ${reason}`, () => leftOut.labels(tenant, server, reason)).inc(),
+    stateRefused: (why) => states.labels(why).inc(),
     streamOpened: () => streams.inc(),
     streamClosed: () => streams.dec(),
   };

@@ -3,7 +3,7 @@
 
 import type { TraceContext } from '@lockkeeper/protocol/link/frames';
 import type { Era } from '@lockkeeper/protocol/mcp/revision';
-import type { Authenticated } from '../exchange.ts';
+import type { Attribution, Authenticated } from '../exchange.ts';
 import { type AuditRow, auditName } from './audit.ts';
 import { type Metrics, methodLabel } from './metrics.ts';
 import type { Tracing } from './trace.ts';
@@ -18,14 +18,15 @@ export interface About {
   readonly trace: TraceContext;
 }
 
-export interface Ending {
+export interface Ending extends Told {
   /** `ok`, `tool-error`, `vanished` or a refusal's reason. */
   readonly outcome: string;
   readonly status: number | null;
   readonly bytesOut: number;
-  /** The server that answered, when the answer names it. */
-  readonly server?: string | undefined;
 }
+
+/** An `Answer` is one. */
+type Told = { readonly [M in keyof Attribution]?: Attribution[M] | undefined };
 
 export interface Recording {
   /** To be passed on in `Exchange.trace`. */
@@ -65,6 +66,9 @@ export function createRecorder(deps: RecorderDeps): Recorder {
   };
 }
 
+/** Endings that are nobody's failure. */
+const UNHARMED: ReadonlySet<string> = new Set(['ok', 'input-required', 'vanished']);
+
 function begin(deps: RecorderDeps, ticket: Authenticated, about: About): Recording {
   const { metrics, tracing, writeAudit, elapsed } = deps;
   metrics.exchangeBegan();
@@ -80,7 +84,7 @@ function begin(deps: RecorderDeps, ticket: Authenticated, about: About): Recordi
       if (!open) return;
       open = false;
       const ms = elapsed() - ticket.arrivedAt;
-      span.end(ending.outcome, ending.outcome !== 'ok' && ending.outcome !== 'vanished');
+      span.end(ending.outcome, !UNHARMED.has(ending.outcome));
       metrics.exchangeEnded(about.era, ticket.route.tenant, about.method, ending.outcome, ms / 1000);
       writeAudit(rowOf(ticket, about, ending, ms));
     },
@@ -102,8 +106,10 @@ function rowOf(ticket: Authenticated, about: About, ending: Ending, ms: number):
     method: auditName(about.method),
     server: ending.server ?? (route.aggregate ? null : (route.servers[0] ?? null)),
     name: auditName(about.name),
+    rule: ending.rule ?? null,
+    continues: ending.continues ?? null,
     outcome: ending.outcome,
-    detail: null,
+    detail: ending.detail ?? null,
     status: ending.status,
     bytesIn: about.bytesIn,
     bytesOut: ending.bytesOut,
@@ -125,6 +131,8 @@ function turnedAway({ writeAudit, elapsed }: RecorderDeps, turned: Turned): void
     method: null,
     server: null,
     name: null,
+    rule: null,
+    continues: null,
     outcome: turned.outcome,
     detail: turned.detail ?? null,
     status: turned.status,

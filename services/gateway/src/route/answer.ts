@@ -2,12 +2,12 @@
 // order. It never throws and never picks a status; a refusal is a value (errors.ts), and a fault of the link is put
 // into words once, at the end.
 
-import { findMember } from '@lockkeeper/protocol/json/scan';
 import type { ServerCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import { LEGACY_METHODS, type MethodFacts, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import type { Refusal } from '../errors.ts';
 import type { Answer, AnswerFn, AnswerListener, Ask, Exchange } from '../exchange.ts';
 import type { Kind } from '../policy/decide.ts';
+import type { StateContent } from '../seal/state.ts';
 import { callUpstream } from './call.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import type { ListKind } from './catalogue/items.ts';
@@ -17,6 +17,7 @@ import { answerDiscover, declared } from './discover.ts';
 import { createInFlight } from './in-flight.ts';
 import { answerList } from './lists.ts';
 import { checkParams } from './param-check.ts';
+import { type Continued, continuedBy, sealedTarget, sealedUpstream } from './questions/retry.ts';
 import { refusalOf, refused } from './refuse.ts';
 import { resolve, type Target } from './resolve.ts';
 import { awaited, faulted, type Room, reach } from './room.ts';
@@ -30,6 +31,8 @@ export interface Route {
   readonly answer: AnswerFn;
   /** What a legacy `initialize` declares: the same truth as server/discover, to be cut to the client's revision. */
   initializeInfo(exchange: Exchange): Promise<InitializeInfo>;
+  /** For what is served beside the walk: listens (listen/). */
+  readonly room: Room;
 }
 
 /** A stream of its own, served beside the walk (listen/stream.ts); where it comes here, nobody serves it. */
@@ -55,12 +58,13 @@ export function createRoute(deps: RouteDeps): Route {
     const leave = inFlight.enter(exchange);
     if (leave === null) return refused('too-many', { retryAfterMs: 1000 });
     try {
-      const step = await walk(room, sightOf(exchange, false, deps.observer), ask, listener);
-      if (step.kind !== 'fault') return step;
-      if (step.fault.reason !== 'stale-config') return worded(step, exchange, ask);
+      const sight = sightOf(exchange, false, deps.observer);
+      const step = await walk(room, sight, ask, listener);
+      if (step.kind !== 'fault' || step.fault.reason !== 'stale-config') return worded(step, sight, ask);
       const renewed = await renew(deps, exchange);
       if (renewed === null) return refused('unavailable', { retryAfterMs: 1000 });
-      return worded(await walk(room, sightOf(renewed, true, deps.observer), ask, listener), renewed, ask);
+      const again = sightOf(renewed, true, deps.observer);
+      return worded(await walk(room, again, ask, listener), again, ask);
     } catch (error) {
       deps.log.warn({ err: error, xid: exchange.xid, method: ask.method }, 'answer failed');
       return refused('internal');
@@ -83,7 +87,7 @@ export function createRoute(deps: RouteDeps): Route {
     }
   }
 
-  return { answer, initializeInfo };
+  return { answer, initializeInfo, room };
 }
 
 async function walk(room: Room, sight: Sight, ask: Ask, listener: AnswerListener): Promise<Step> {
@@ -123,11 +127,15 @@ function authorize(sight: Sight, facts: MethodFacts): Answer | null {
 
 /** A request about one named thing of one server. */
 async function named(room: Room, sight: Sight, facts: MethodFacts, ask: Ask, listener: AnswerListener): Promise<Step> {
-  const { exchange } = sight;
-  const target = await resolve(room, sight, ask);
-  if (target.kind !== 'target') return target;
-  const step = await atServer(room, exchange, facts, target, ask, listener);
-  return step.kind === 'refusal' ? { ...step, server: target.spec.name } : step;
+  const continued: Continued = facts.mrtr ? continuedBy(room, sight.exchange, ask) : { kind: 'none' };
+  const goesOn = continued.kind === 'state';
+  const target = goesOn ? sealedTarget(sight, ask, continued.content) : await resolve(room, sight, ask);
+  if (target.kind !== 'target') return continued.kind === 'bad' ? { ...target, ...noted(continued) } : target;
+  const step = goesOn
+    ? await again(room, sight, facts, target, continued.content, ask, listener)
+    : await atServer(room, sight.exchange, facts, target, continued, ask, listener);
+  const continues = goesOn ? { continues: continued.content.xid } : {};
+  return step.kind === 'refusal' || goesOn ? { ...step, server: target.spec.name, ...continues } : step;
 }
 
 async function atServer(
@@ -135,6 +143,7 @@ async function atServer(
   exchange: Exchange,
   facts: MethodFacts,
   target: Target,
+  continued: Continued,
   ask: Ask,
   listener: AnswerListener,
 ): Promise<Step> {
@@ -148,17 +157,50 @@ async function atServer(
     const bad = await checkParams(room, exchange, up, value, ask, target.name);
     if (bad !== null) return bad;
   }
-  // No state has been given out, so any that comes is forged (protocol.md §2.8 #12).
-  if (facts.mrtr && findMember(ask.params, 'requestState') !== undefined) return refused('bad-state');
-  return callUpstream(room, exchange, up, value, facts, target, ask, listener);
+  // After what is wrong with the request itself (protocol.md §2.1 #21).
+  if (continued.kind === 'bad') return { ...refused('bad-state'), ...noted(continued) };
+  return callUpstream(room, exchange, { up, era: value.era, facts, target }, ask, listener);
 }
 
-function worded(step: Step, exchange: Exchange, ask: Ask): Answer {
-  if (step.kind !== 'fault') return step;
+/** For the audit row: someone tried a state that is not theirs, or not for this (protocol.md Part 6 #3, #14). */
+function noted({ why }: Extract<Continued, { kind: 'bad' }>): { readonly detail: string } {
+  return { detail: `requestState: ${why}` };
+}
+
+/** At the server that asked, under the configuration it asked under. Nothing needs to be looked up. */
+async function again(
+  room: Room,
+  sight: Sight,
+  facts: MethodFacts,
+  target: Target,
+  continued: StateContent,
+  ask: Ask,
+  listener: AnswerListener,
+): Promise<Step> {
+  const { exchange } = sight;
+  if (continued.era === 'modern' && ask.method === 'tools/call' && ask.paramHeaders !== undefined) {
+    const up = reach(room, exchange, target.spec);
+    const profile = await awaited(exchange, room.catalogue.knownProfile(exchange, up));
+    if (profile.kind === 'fault') return faulted(profile.fault, target.spec, null);
+    const bad = await checkParams(room, exchange, up, profile.entry.value, ask, target.name);
+    if (bad !== null) return bad;
+  }
+  const up = sealedUpstream(room, exchange, target, continued);
+  const step = await callUpstream(room, exchange, { up, era: continued.era, facts, target, continued }, ask, listener);
+  if (step.kind !== 'fault' || step.fault.reason !== 'stale-config') return step;
+  // Ours may be newer than the node's for a moment; what it was asked under may also be no more, for good.
+  return sight.final || continued.digest !== target.spec.digest ? refused('bad-state') : step;
+}
+
+function worded(step: Step, { exchange, rule }: Sight, ask: Ask): Answer {
+  const ruled = rule === undefined ? {} : { rule };
+  if (step.kind !== 'fault') return rule === undefined ? step : { ...step, ...ruled };
   return {
     kind: 'refusal',
     refusal: refusalOf(step.fault, step.spec, step.era, exchange, ask),
     server: step.spec.name,
+    ...(step.continues === undefined ? {} : { continues: step.continues }),
+    ...ruled,
   };
 }
 

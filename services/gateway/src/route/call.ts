@@ -4,42 +4,61 @@
 import { concat, objectOf } from '@lockkeeper/protocol/json/compose';
 import { findMember, type Member, membersOf, textOf } from '@lockkeeper/protocol/json/scan';
 import type { MethodFacts } from '@lockkeeper/protocol/mcp/methods';
+import type { Era } from '@lockkeeper/protocol/mcp/revision';
 import type { Answer, AnswerListener, Ask, Exchange } from '../exchange.ts';
 import type { LinkAnswer } from '../link/contract.ts';
+import type { StateContent } from '../seal/state.ts';
 import { rewriteErrorData, rewriteLog, rewriteMeta, rewriteResult } from './aggregate/rewrite.ts';
 import { bodyOf, inputResponsesOf } from './body.ts';
 import { notComplete } from './catalogue/catalogue.ts';
-import type { ServerProfile } from './catalogue/profile.ts';
 import type { CallFault, Step, Upstream } from './contract.ts';
+import { asked } from './questions/asked.ts';
+import { humanMs } from './questions/binding.ts';
+import { foreignAnswer } from './questions/retry.ts';
 import { isMethodNotFound, refused } from './refuse.ts';
 import type { Target } from './resolve.ts';
 import { faulted, type Room } from './room.ts';
 import { linkRequest } from './upstream.ts';
 
+/** What is called, of which server, and what the call goes on with. */
+export interface Call {
+  readonly up: Upstream;
+  readonly era: Era;
+  readonly facts: MethodFacts;
+  readonly target: Target;
+  readonly continued?: StateContent;
+}
+
 export async function callUpstream(
   room: Room,
   exchange: Exchange,
-  up: Upstream,
-  profile: ServerProfile,
-  facts: MethodFacts,
-  target: Target,
+  call: Call,
   ask: Ask,
   listener: AnswerListener,
 ): Promise<Step> {
+  const { up, facts, target, continued } = call;
   const inputResponses = facts.mrtr ? inputResponsesOf(ask) : undefined;
   if (inputResponses === null)
     return refused('invalid-params', { message: 'params.inputResponses must be an object.' });
-  const request = linkRequest(exchange, up, exchange.xid, {
+  const foreign = facts.mrtr ? foreignAnswer(exchange, ask) : null;
+  if (foreign !== null)
+    return refused('invalid-params', { message: `params.inputResponses.${foreign.slice(0, 60)} is no answer.` });
+  const xid = continued?.xid ?? exchange.xid;
+  const request = linkRequest(exchange, up, xid, {
     method: ask.method,
     body: bodyOf(ask, target.edits, inputResponses),
     safe: facts.safe,
     ask,
+    humanMs: humanMs(exchange),
     ...(facts.nameKey === undefined ? {} : { name: target.name }),
+    ...(continued === undefined ? {} : { continued }),
   });
   const server = exchange.route.aggregate ? up.spec.name : null;
   const hears = server === null ? listener : attributed(listener, server);
   const answer = await room.deps.link.call(request, hears, exchange.signal);
-  return settled(answer, up, profile, facts, ask, server);
+  if (answer.kind === 'fault') return failed(answer.fault, call, ask, server);
+  if (answer.head.resultType === 'input_required') return asked(room, exchange, { ...call, xid }, ask, answer);
+  return settled(answer, call, ask, server);
 }
 
 /** Logs of an aggregate name their server. */
@@ -52,37 +71,34 @@ function attributed(listener: AnswerListener, server: string): AnswerListener {
 }
 
 function settled(
-  answer: LinkAnswer,
-  up: Upstream,
-  profile: ServerProfile,
-  facts: MethodFacts,
+  answer: Extract<LinkAnswer, { kind: 'result' }>,
+  { up, era, facts, continued }: Call,
   ask: Ask,
   server: string | null,
 ): Step {
-  if (answer.kind === 'fault') return failed(answer.fault, up, profile, ask, server);
   const { resultType, meta, origin } = answer.head;
-  // No question is declared possible yet, and no task: either is a breach (protocol.md §4.3, GB-057).
-  if (resultType !== 'complete') return faulted(notComplete(resultType), up.spec, profile.era);
+  // No task is declared possible: what was not negotiated is a breach (protocol.md §4.3, GB-057).
+  if (resultType !== 'complete') return faulted(notComplete(resultType), up.spec, era);
   const members = server === null ? answer.body : rewriteResult(ask.method, answer.body, server);
   const own = server === null ? meta : rewriteMeta(meta, server);
   const result: Answer = {
     kind: 'result',
     resultType,
     server: up.spec.name,
-    members: facts.cacheable ? hinted(members) : members,
+    members: facts.cacheable ? hinted(members, continued !== undefined) : members,
     ...(own === undefined ? {} : { meta: own }),
     ...(origin === undefined ? {} : { origin }),
   };
   return result;
 }
 
-function failed(fault: CallFault, up: Upstream, profile: ServerProfile, ask: Ask, server: string | null): Step {
+function failed(fault: CallFault, { up, era }: Call, ask: Ask, server: string | null): Step {
   // Of a server that declares completions and knows none, or was tried: no values (protocol.md §5.2 "completion").
   if (ask.method === 'completion/complete' && isMethodNotFound(fault)) {
     return server === null ? refused('unknown-method') : NO_VALUES;
   }
   const data = server === null ? fault.data : rewriteErrorData(fault.data, server);
-  return faulted(data === undefined ? fault : { ...fault, data }, up.spec, profile.era);
+  return faulted(data === undefined ? fault : { ...fault, data }, up.spec, era);
 }
 
 const NO_VALUES: Answer = {
@@ -93,15 +109,16 @@ const NO_VALUES: Answer = {
 
 /**
  * Caching fields of a read: always there and valid, and private, since who may read is decided per person and a
- * client's cache must not be where that ends (protocol.md §2.10, GB-055, GB-056).
+ * client's cache must not be where that ends (protocol.md §2.10, GB-055, GB-056). A retry's is not kept at all: its
+ * answer rests on what a person said (protocol.md §2.8 #11).
  */
-function hinted(members: Uint8Array): Uint8Array {
+function hinted(members: Uint8Array, retry: boolean): Uint8Array {
   const whole = objectOf([members]);
   const found = membersOf(whole, { start: 0, end: whole.length });
   const ttl = findMember(found, 'ttlMs');
   const kept = found.filter((m) => m.key !== 'ttlMs' && m.key !== 'cacheScope');
   const parts: (Uint8Array | string)[] = kept.flatMap((m) => [whole.subarray(m.keyStart, m.end), ',']);
-  return concat([...parts, `"ttlMs":${validTtl(whole, ttl)},"cacheScope":"private"`]);
+  return concat([...parts, `"ttlMs":${retry ? '0' : validTtl(whole, ttl)},"cacheScope":"private"`]);
 }
 
 function validTtl(bytes: Uint8Array, ttl: Member | undefined): string {

@@ -6,10 +6,11 @@ import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import type { Era } from '@lockkeeper/protocol/mcp/revision';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Store } from '@lockkeeper/state/store';
-import type { Answer, Exchange } from '../exchange.ts';
+import type { Answer, Attribution, Exchange } from '../exchange.ts';
 import type { Link } from '../link/contract.ts';
 import type { Decision, Kind } from '../policy/decide.ts';
 import type { SealRing } from '../seal/ring.ts';
+import type { StateRefusal } from '../seal/state.ts';
 
 export type CallFault = Omit<Fault, 'kind' | 'stream' | 'seq'>;
 
@@ -27,7 +28,12 @@ export interface Upstream {
 /** An answer, or a fault of the link with the server it is about; route/refuse.ts turns the latter into words. */
 export type Step =
   | Answer
-  | { readonly kind: 'fault'; readonly fault: CallFault; readonly spec: ServerSpec; readonly era: Era | null };
+  | (Attribution & {
+      readonly kind: 'fault';
+      readonly fault: CallFault;
+      readonly spec: ServerSpec;
+      readonly era: Era | null;
+    });
 
 /** Structure of a pino logger, as far as it is used here. */
 export interface RouteLog {
@@ -40,6 +46,8 @@ export interface RouteObserver {
   decided?(exchange: Exchange, server: string, kind: Kind, name: string, decision: Decision): void;
   /** Where a list or profile came from. */
   catalogue?(kind: string, source: 'store' | 'link' | 'fault'): void;
+  /** A `requestState` did not count. The caller hears the same words in every case. */
+  stateRefused?(exchange: Exchange, method: string, why: StateRefusal): void;
   /** A server was left out of an aggregate's answer. */
   unavailable?(exchange: Exchange, server: string, reason: string): void;
 }
@@ -51,7 +59,7 @@ export interface Delivers {
 }
 
 export interface RouteDeps {
-  readonly link: Pick<Link, 'call'>;
+  readonly link: Pick<Link, 'call'> & Partial<Pick<Link, 'cancel'>>;
   readonly store: Store;
   readonly config: ConfigSource;
   readonly clock: Clock;

@@ -55,19 +55,22 @@ export function refusalOf(fault: CallFault, spec: ServerSpec, era: Era | null, e
       return { reason: 'cancelled' };
     case 'unknown-exchange':
       return { reason: 'bad-state' };
+    case 'refused':
+      // The person said no, and the call was given up (protocol.md §5.3): nothing to try again.
+      if (fault.mayHaveRun) return { reason: 'upstream', code: INTERNAL_ERROR, message: fault.message };
+      return { reason: 'unavailable', message: unavailableWords(spec), ...retry };
     case 'stale-config':
     case 'moved':
     case 'draining':
     case 'unavailable':
-    case 'refused':
-      return {
-        reason: 'unavailable',
-        message: `No pool manager can take calls to server "${spec.name}" now.`,
-        ...retry,
-      };
+      return { reason: 'unavailable', message: unavailableWords(spec), ...retry };
     case 'internal':
       return { reason: 'internal' };
   }
+}
+
+function unavailableWords(spec: ServerSpec): string {
+  return `No pool manager can take calls to server "${spec.name}" now.`;
 }
 
 function startWords(fault: CallFault, spec: ServerSpec): string {

@@ -17,6 +17,8 @@ export interface Sight {
   /** For calls: the same decision, told to the observer. */
   may(server: string, kind: Kind, name: string): boolean;
   shows(server: string, kind: Kind): boolean;
+  /** The rule of the last call that was judged. */
+  readonly rule: string | undefined;
 }
 
 const KINDS: readonly Kind[] = ['tool', 'prompt', 'resource'];
@@ -30,14 +32,19 @@ export function sightOf(exchange: Exchange, final: boolean, observer?: RouteObse
     const spec = snapshot.servers.get(serverId(route.tenant, name));
     if (spec !== undefined && KINDS.some((kind) => shows(name, kind))) servers.push(spec);
   }
+  let rule: string | undefined;
   return {
     exchange,
     final,
+    get rule() {
+      return rule;
+    },
     servers,
     shows,
     sees: (server, kind, name) => decide(snapshot, subject, server, kind, name).allow,
     may(server, kind, name) {
       const decision = decide(snapshot, subject, server, kind, name);
+      ({ rule } = decision);
       observer?.decided?.(exchange, server, kind, name, decision);
       return decision.allow;
     },

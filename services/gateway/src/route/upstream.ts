@@ -7,6 +7,7 @@ import { type AskSettings, fingerprintOf, projectCapabilities } from '@lockkeepe
 import { MODERN } from '@lockkeeper/protocol/mcp/revision';
 import type { Ask, Exchange } from '../exchange.ts';
 import type { LinkRequest } from '../link/contract.ts';
+import type { StateContent } from '../seal/state.ts';
 import type { Upstream } from './contract.ts';
 
 const NEVER: AskSettings = { roots: 'never', sampling: 'never', elicitation: 'never' };
@@ -14,7 +15,8 @@ const NEVER: AskSettings = { roots: 'never', sampling: 'never', elicitation: 'ne
 /** The node cuts down further, to the revision that is spoken upstream; here only what the caller and `ask` allow. */
 export function upstreamOf(exchange: Exchange, spec: ServerSpec, questions: boolean): Upstream {
   const { principal } = exchange.caller;
-  const ask = questions ? spec.ask : NEVER;
+  // What cannot be bound to a client is not asked for (design §7 "claims.client").
+  const ask = questions && principal.client !== null ? spec.ask : NEVER;
   const capabilities = projectCapabilities(exchange.capabilities, ask, spec.isolation, MODERN);
   const owner = ownerKey({
     server: spec.name,
@@ -41,6 +43,10 @@ export interface Errand {
   readonly name?: string;
   /** The caller's own request; absent when the gateway asks for itself. */
   readonly ask?: Ask;
+  /** What it goes on with. */
+  readonly continued?: StateContent;
+  /** How much longer than a call it may take: a person is waited for. */
+  readonly humanMs?: number;
 }
 
 export function linkRequest(exchange: Exchange, up: Upstream, xid: string, errand: Errand): LinkRequest {
@@ -61,7 +67,11 @@ export function linkRequest(exchange: Exchange, up: Upstream, xid: string, erran
     downstreamEra: exchange.era,
     progress: ask?.progress ?? false,
     // The node bounds start, queue and call apart; together they are the longest anyone waits here (GB-026).
-    deadlineMs: up.spec.startTimeoutMs + exchange.snapshot.limits.queueMs + up.spec.callTimeoutMs,
+    deadlineMs:
+      up.spec.startTimeoutMs +
+      exchange.snapshot.limits.queueMs +
+      up.spec.callTimeoutMs +
+      (ask?.wait === true ? (errand.humanMs ?? 0) : 0),
     onVanish: ask === undefined ? 'cancel' : exchange.onVanish,
     body: errand.body,
     safe: errand.safe,
@@ -69,5 +79,17 @@ export function linkRequest(exchange: Exchange, up: Upstream, xid: string, erran
     ...(traced ? { trace: exchange.trace } : {}),
     ...(ask?.meta === undefined ? {} : { meta: ask.meta }),
     ...(errand.name === undefined ? {} : { name: errand.name }),
+    ...(errand.continued === undefined ? {} : continuing(errand.continued)),
+    ...(ask?.wait === true ? { wait: true } : {}),
+    ...(ask?.fromSeq === undefined ? {} : { fromSeq: ask.fromSeq }),
+  };
+}
+
+/** A state of `''` is one, its absence is none (protocol.md §5.1). */
+function continuing({ state, node, incarnation }: StateContent): Partial<LinkRequest> {
+  return {
+    ...(state === null ? {} : { state }),
+    ...(node === null ? {} : { node }),
+    ...(incarnation === null ? {} : { incarnation }),
   };
 }

@@ -3,6 +3,7 @@
 // any comparison is null, without a reason for the caller; a foreign one reads as never issued.
 
 import type { Principal } from '@lockkeeper/protocol/link/frames';
+import type { Era } from '@lockkeeper/protocol/mcp/revision';
 import type { SealContext, SealRing } from './ring.ts';
 
 /** What the caller's request must be for the state to count. */
@@ -18,6 +19,10 @@ export interface StateContent {
   /** Server name and spec digest: a retry resolves by its seal, never by today's key (design §5 "Reload"). */
   readonly server: string;
   readonly digest: string;
+  /** The server's own name or URI of what was called, so that no table is needed to find it again. */
+  readonly name: string;
+  /** Of the server. */
+  readonly era: Era;
   /** The node that holds the exchange; null when nothing is held (a modern upstream). */
   readonly node: string | null;
   readonly incarnation: string | null;
@@ -32,12 +37,29 @@ export function sealState(ring: SealRing, binding: StateBinding, content: StateC
   return ring.seal(KIND, { ...content, who: personOf(principal), method, params }, binding, ttlMs);
 }
 
-export function openState(ring: SealRing, binding: StateBinding, text: string): StateContent | null {
+/**
+ * `foreign`: a seal of ours in the hands of another person or program; `other`: its owner sent it with another request.
+ * For the operator; the caller is told the same in every case (protocol.md Part 6 #3).
+ */
+export type StateRefusal = 'unreadable' | 'foreign' | 'other';
+
+export function openState(
+  ring: SealRing,
+  binding: StateBinding,
+  text: string,
+  refused?: (why: StateRefusal) => void,
+): StateContent | null {
   const sealed = ring.open(KIND, text, binding) as (StateContent & Record<'who' | 'method' | 'params', string>) | null;
-  if (sealed === null) return null;
+  if (sealed === null) return refuse(refused, 'unreadable');
   const { who, method, params, ...content } = sealed;
-  const fits = who === personOf(binding.principal) && method === binding.method && params === binding.params;
-  return fits ? content : null;
+  if (who !== personOf(binding.principal)) return refuse(refused, 'foreign');
+  if (method !== binding.method || params !== binding.params) return refuse(refused, 'other');
+  return content;
+}
+
+function refuse(refused: ((why: StateRefusal) => void) | undefined, why: StateRefusal): null {
+  refused?.(why);
+  return null;
 }
 
 /** Bound to the person and the program, never to a token's bytes (design §6). */

@@ -128,6 +128,8 @@ test('one audit row per exchange, with ids and no content', async () => {
     method: 'resources/read',
     server: 'everything',
     name: 'https://h.example/p',
+    rule: null,
+    continues: null,
     outcome: 'ok',
     detail: null,
     status: 200,

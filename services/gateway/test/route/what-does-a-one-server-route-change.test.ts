@@ -72,7 +72,7 @@ test('GB-095: params go on byte for byte, without what belongs to the hop', asyn
   assert.equal(sent!.server, 's');
   assert.equal(sent!.digest, 'digest-of-s');
   assert.equal(sent!.safe, false);
-  assert.equal(sent!.deadlineMs, 60_000);
+  assert.equal(sent!.deadlineMs, 75_000);
 });
 
 test('inputResponses travel raw behind the params; a requestState that nobody gave out is refused', async () => {

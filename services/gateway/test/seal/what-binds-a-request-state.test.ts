@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { findMember, membersOf, scan } from '@lockkeeper/protocol/json/scan';
 import { paramsDigest } from '../../src/seal/digest.ts';
 import { createSealRing } from '../../src/seal/ring.ts';
-import { openState, type StateBinding, sealState } from '../../src/seal/state.ts';
+import { openState, type StateBinding, type StateRefusal, sealState } from '../../src/seal/state.ts';
 
 const ring = createSealRing({ keys: { keys: [{ kid: 'a', key: 'k'.repeat(32) }] }, now: () => 1000 });
 const alice = { tenant: 'acme', issuer: 'https://idp', subject: 'alice', client: 'app' };
@@ -21,7 +21,16 @@ const binding: StateBinding = {
   method: 'tools/call',
   params: digest(CALL),
 };
-const content = { xid: 'x1', server: 's', digest: 'd', node: 'n1', incarnation: 'i1', state: 'x1.1.nonce' };
+const content = {
+  xid: 'x1',
+  server: 's',
+  digest: 'd',
+  name: 'delete',
+  era: 'legacy',
+  node: 'n1',
+  incarnation: 'i1',
+  state: 'x1.1.nonce',
+} as const;
 
 test('GB-059: the honest retry gets exactly the inner state back, whatever characters it has', () => {
   for (const state of ['', ' ', 'é"\\', '{"a":1}', 'x'.repeat(8192), null]) {
@@ -30,21 +39,26 @@ test('GB-059: the honest retry gets exactly the inner state back, whatever chara
   }
 });
 
-const foreign: [string, Partial<StateBinding>][] = [
-  ['another person', { principal: { ...alice, subject: 'bob' } }],
-  ['the same subject of another issuer', { principal: { ...alice, issuer: 'https://other' } }],
-  ['another client program', { principal: { ...alice, client: 'other' } }],
-  ['another tenant', { tenant: 'globex', principal: { ...alice, tenant: 'globex' } }],
-  ['another route', { route: '/acme/other/mcp' }],
-  ['another method', { method: 'prompts/get' }],
-  ['other arguments', { params: digest('{"name":"delete","arguments":{"id":8}}') }],
-  ['another tool', { params: digest('{"name":"drop","arguments":{"id":7}}') }],
+const foreign: [string, Partial<StateBinding>, StateRefusal][] = [
+  ['another person', { principal: { ...alice, subject: 'bob' } }, 'foreign'],
+  ['the same subject of another issuer', { principal: { ...alice, issuer: 'https://other' } }, 'foreign'],
+  ['another client program', { principal: { ...alice, client: 'other' } }, 'foreign'],
+  ['another tenant', { tenant: 'globex', principal: { ...alice, tenant: 'globex' } }, 'unreadable'],
+  ['another route', { route: '/acme/other/mcp' }, 'unreadable'],
+  ['another method', { method: 'prompts/get' }, 'other'],
+  ['other arguments', { params: digest('{"name":"delete","arguments":{"id":8}}') }, 'other'],
+  ['another tool', { params: digest('{"name":"drop","arguments":{"id":7}}') }, 'other'],
 ];
 
-for (const [who, change] of foreign) {
-  test(`GB-059: a state does not open for ${who}`, () => {
+for (const [who, change, why] of foreign) {
+  test(`GB-059: a state does not open for ${who}, and the operator is told: ${why}`, () => {
     const sealed = sealState(ring, binding, content, 1000)!;
-    assert.equal(openState(ring, { ...binding, ...change }, sealed), null);
+    const told: StateRefusal[] = [];
+    assert.equal(
+      openState(ring, { ...binding, ...change }, sealed, (reason) => told.push(reason)),
+      null,
+    );
+    assert.deepEqual(told, [why]);
   });
 }
 

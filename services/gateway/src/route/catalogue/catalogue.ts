@@ -37,6 +37,8 @@ export interface Catalogue {
   near(exchange: Exchange, up: Upstream, profile: ServerProfile): Promise<Outcome<List>>;
   /** When something did not fit: loaded just now. */
   anew(exchange: Exchange, up: Upstream, profile: ServerProfile, kind: ListKind): Promise<Outcome<List>>;
+  /** The server has said that its lists of this kind have changed, or may have. */
+  stale(owner: string, kind: ListKind): void;
   /** The last good one in this process, of any age. */
   last(up: Upstream, kind: ListKind): Entry<List> | undefined;
   /** How much longer a client may keep it. */
@@ -90,9 +92,15 @@ export function createCatalogue(deps: RouteDeps): Catalogue {
     (ms: number): Good<List> =>
     (entry, now) =>
       now - entry.loadedAt < ms;
-  const fresh = (exchange: Exchange): Good<List> => {
+  const fresh = (exchange: Exchange, up: Upstream, kind: ListKind): Good<List> => {
     const { listTtlMs } = exchange.snapshot.limits;
-    return (entry, now) => now - entry.loadedAt < Math.min(entry.value.ttlMs, listTtlMs);
+    const current = stillTrue(up, kind);
+    return (entry, now) => current(entry) && now - entry.loadedAt < Math.min(entry.value.ttlMs, listTtlMs);
+  };
+  /** Nothing was said of a change since (GB-069). */
+  const stillTrue = (up: Upstream, kind: ListKind): ((entry: Entry<List>) => boolean) => {
+    const staleAt = lists.staleAt(keyOf(up, kind));
+    return (entry) => entry.loadedAt > staleAt;
   };
 
   return {
@@ -103,24 +111,36 @@ export function createCatalogue(deps: RouteDeps): Catalogue {
       if (!goodProfile(exchange)(entry, clock.now())) void loadProfile(exchange, up);
       return { kind: 'kept', entry };
     },
-    list: (exchange, up, profile, kind) => load(exchange, up, profile, kind, fresh(exchange)),
+    list: (exchange, up, profile, kind) => load(exchange, up, profile, kind, fresh(exchange, up, kind)),
     page(exchange, up, profile, kind, version) {
-      const ok = fresh(exchange);
+      const ok = fresh(exchange, up, kind);
       return load(exchange, up, profile, kind, (entry, now) => entry.value.version === version || ok(entry, now));
     },
     table(exchange, up, profile, kind) {
       const entry = lists.peek(keyOf(up, kind));
-      return entry === undefined ? load(exchange, up, profile, kind, () => true) : { kind: 'kept', entry };
+      const current = stillTrue(up, kind);
+      if (entry !== undefined && current(entry)) return { kind: 'kept', entry };
+      const loading = load(exchange, up, profile, kind, current);
+      if (entry === undefined) return loading;
+      return loading.then((outcome) => (outcome.kind === 'kept' ? outcome : { kind: 'kept', entry }));
     },
     near(exchange, up, profile) {
-      const ok = fresh(exchange);
+      const ok = fresh(exchange, up, 'tools');
+      const current = stillTrue(up, 'tools');
       const near = within(NEAR_MS);
-      return load(exchange, up, profile, 'tools', (entry, now) => near(entry, now) || ok(entry, now));
+      return load(
+        exchange,
+        up,
+        profile,
+        'tools',
+        (entry, now) => (near(entry, now) && current(entry)) || ok(entry, now),
+      );
     },
     anew(exchange, up, profile, kind) {
       const since = clock.now() - JUST_NOW_MS;
       return load(exchange, up, profile, kind, (entry) => entry.loadedAt >= since);
     },
+    stale: (owner, kind) => lists.stale(kind, owner),
     last: (up, kind) => lists.peek(keyOf(up, kind)),
     timeLeft: (entry, limits) =>
       Math.max(0, Math.min(entry.value.ttlMs, limits.listTtlMs) - Math.max(0, clock.now() - entry.loadedAt)),

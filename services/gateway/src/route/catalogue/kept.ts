@@ -42,6 +42,10 @@ export interface Kept<T> {
   /** What is in this process, of any age. */
   peek(key: KeptKey): Entry<T> | undefined;
   load(key: KeptKey, good: Good<T>, source: Source, parse: (raw: Raw) => T | null): Promise<Outcome<T>>;
+  /** What was loaded up to now for this owner, in whatever context, is no longer what the server has. */
+  stale(kind: string, owner: string): void;
+  /** Unix ms of the last `stale`; 0: never. Who asks weighs it: a page of an old list may still be wanted. */
+  staleAt(key: KeptKey): number;
 }
 
 export interface KeptDeps {
@@ -54,6 +58,7 @@ export interface KeptDeps {
 /** How long a failed load is not tried again, so that a dead server is not knocked at by every caller. */
 const FAILED_MS = 1000;
 const MAX_FAILED = 1000;
+const MAX_STALE = 20_000;
 const STORE_TTL_MS = 10 * 60 * 1000;
 const STORE_WAIT_MS = 300;
 /** The store's copy of something that is stale at once and has not changed is renewed no more often than this. */
@@ -78,6 +83,8 @@ export function createKept<T extends Keepable>(deps: KeptDeps): Kept<T> {
   const { clock, store } = deps;
   const held = new LRUCache<string, Held<T>>({ maxSize: deps.maxBytes, sizeCalculation: (h) => h.bytes + 512 });
   const flights = new Map<string, Promise<Outcome<T>>>();
+  const stale = new LRUCache<string, number>({ max: MAX_STALE });
+  const staleAt = (key: KeptKey): number => stale.get(staleId(key.kind, key.context)) ?? 0;
   const failed = new LRUCache<string, { readonly at: number; readonly fault: CallFault }>({ max: MAX_FAILED });
 
   async function fetch(
@@ -93,6 +100,7 @@ export function createKept<T extends Keepable>(deps: KeptDeps): Kept<T> {
     if (stored !== null && good(stored, clock.now())) return keep(id, key, stored, 'store');
     const before = failed.get(id);
     if (before !== undefined && clock.now() - before.at < FAILED_MS) return fault(before.fault);
+    const askedAt = clock.now();
     const answer = await source();
     const value = answer.kind === 'raw' ? parsed(answer.raw, parse) : null;
     if (answer.kind === 'fault' || value === null) {
@@ -101,7 +109,8 @@ export function createKept<T extends Keepable>(deps: KeptDeps): Kept<T> {
       deps.loaded?.(key.kind, 'fault');
       return fault(why);
     }
-    const loadedAt = clock.now();
+    // Changed while it was on its way: nobody knows which of the two it shows.
+    const loadedAt = staleAt(key) >= askedAt ? askedAt : clock.now();
     const known = had !== undefined && had.value.version === value.version && loadedAt - had.storedAt < RESTORE_MS;
     const storedAt = value.ttlMs === 0 && known ? had.storedAt : loadedAt;
     if (storedAt === loadedAt) void writeStore(key, answer.raw, loadedAt);
@@ -141,6 +150,8 @@ export function createKept<T extends Keepable>(deps: KeptDeps): Kept<T> {
 
   return {
     peek: (key) => held.get(idOf(key)),
+    stale: (kind, owner) => void stale.set(staleId(kind, owner), clock.now()),
+    staleAt,
     async load(key, good, source, parse) {
       const id = idOf(key);
       const askedAt = clock.now();
@@ -181,6 +192,12 @@ function parsed<T>(raw: Raw, parse: (raw: Raw) => T | null): T | null {
 
 function idOf(key: KeptKey): string {
   return `${key.kind}\n${key.context}`;
+}
+
+/** A context begins with its owner key, which holds no line break (route/upstream.ts). */
+function staleId(kind: string, context: string): string {
+  const end = context.indexOf('\n');
+  return `${kind}\n${end < 0 ? context : context.slice(0, end)}`;
 }
 
 /** The context names people; only its hash is in the key (protocol.md §5.6 `list:{up}:{kind}:{ctx}`). */
