@@ -120,6 +120,15 @@ export const CATALOGUE = {
     retry: 'new-request',
     words: 'requestState is not valid (any more); send the request again without it.',
   },
+  'no-client': {
+    blame: 'operator',
+    status: 200,
+    code: 10016,
+    toolResult: true,
+    retry: 'never',
+    words: 'The access token names no client program, so a question of the server cannot be kept for it.',
+    next: 'Tell the operator: claims.client of the issuer must name a claim that its tokens have.',
+  },
   capability: {
     blame: 'client',
     status: 400,
@@ -128,7 +137,16 @@ export const CATALOGUE = {
     words: 'The client lacks a capability that this request needs.',
     next: 'Declare data.requiredCapabilities in io.modelcontextprotocol/clientCapabilities.',
   },
-  // legacy leg (protocol.md §3.1)
+  // legacy leg (protocol.md §3.1, §5.3)
+  'cannot-ask': {
+    blame: 'client',
+    status: 200,
+    code: 10014,
+    toolResult: true,
+    retry: 'never',
+    words: 'The server asks for something that this client cannot be asked.',
+    next: 'Use a client that offers it, or a tool that does not ask.',
+  },
   'session-missing': {
     blame: 'client',
     status: 400,
