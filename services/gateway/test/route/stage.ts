@@ -134,9 +134,12 @@ export interface Who {
   capabilities: object;
   logLevel: 'debug' | 'info';
   signal: AbortSignal;
+  xid: string;
 }
 
 export interface AskMore {
+  wait?: boolean;
+  fromSeq?: number;
   paramHeaders?: Record<string, string>;
   listener?: AnswerListener;
   meta?: string;
@@ -184,7 +187,7 @@ export function snapshotOf(scene: Scene, version = '1'): Snapshot {
   );
   const route = (path: string, servers: string[], aggregate: boolean): RouteSettings => {
     const revisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
-    return { path, tenant: 'acme', servers, aggregate, revisions, sse: true };
+    return { path, tenant: 'acme', servers, aggregate, revisions, sse: true, closeStreamsAfterMs: 0 };
   };
   const rules = scene.policy ?? 'open';
   return {
@@ -253,7 +256,7 @@ export function stageOf(scene: Scene): Stage {
 export function exchangeOf(snapshot: Snapshot, more: Partial<Who>): Exchange {
   const route = snapshot.routes.find((r) => r.path === (more.route ?? '/one'))!;
   return {
-    xid: 'x1',
+    xid: more.xid ?? 'x1',
     snapshot,
     route,
     caller: {
@@ -291,6 +294,8 @@ export function askOf(method: string, params: string, more: AskMore & Partial<Wh
     params: members,
     progress: false,
     ...(more.meta === undefined ? {} : { meta: more.meta }),
+    ...(more.wait === undefined ? {} : { wait: more.wait }),
+    ...(more.fromSeq === undefined ? {} : { fromSeq: more.fromSeq }),
     ...(typeof name === 'string' ? { name } : {}),
     ...(headers === undefined ? {} : { paramHeaders: headers }),
   };
