@@ -9,7 +9,7 @@ import type { Clock, Timer } from '@lockkeeper/state/clock';
 import { Flow } from './dispatch-flow.ts';
 import { leaseRequest, ownerOf } from './dispatch-lease.ts';
 import { faultOf } from './errors.ts';
-import type { OpenStream, Ownership, StreamReply } from './link/contract.ts';
+import type { OpenStream, Ownership, StreamReply, TaskedUpstream } from './link/contract.ts';
 import { BusyError, type Lease, type Pools } from './pool/contract.ts';
 import {
   type Connector,
@@ -20,6 +20,7 @@ import {
   type UpstreamCall,
   type UpstreamReply,
 } from './raise/contract.ts';
+import type { Adopted } from './tasks/tasks.ts';
 
 export interface ExchangeDeps {
   readonly connector: Pick<Connector, 'known' | 'profile'>;
@@ -37,6 +38,8 @@ export interface ExchangeDeps {
   /** Progress keeps a call alive, but not for ever (26/cancel "maximum timeout"). */
   readonly maxCallMs: number;
   settled(exchange: DispatchedExchange, how: string, ms: number): void;
+  /** A modern server made a task of the call: its process is kept by whoever keeps tasks (design §5 "Obligations"). */
+  adopt?(head: Open, result: ResultHead, members: Uint8Array, lease: Lease): Adopted;
 }
 
 export class DispatchedExchange implements OpenStream, UpstreamReply {
@@ -54,6 +57,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
   private firesAt = 0;
   private lease: Lease | null = null;
   private upstream: UpstreamCall | null = null;
+  private prolongedTo = 0;
   private done = false;
   private running = false;
   private tries = 0;
@@ -125,8 +129,23 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
   result(head: ResultHead, members: Uint8Array): void {
     if (!this.finish('result')) return;
     this.flow?.flush();
-    this.reply.result(head, members);
+    const { lease, deps } = this;
+    const adopted =
+      head.resultType === 'task' && lease !== null ? deps.adopt?.(this.head, head, members, lease) : undefined;
+    if (adopted?.kept === true) this.lease = null;
+    this.reply.result(adopted?.head ?? head, adopted?.members ?? members);
     this.giveBack();
+  }
+
+  tasked(upstream: TaskedUpstream): void {
+    if (!this.done) this.reply.tasked?.(upstream);
+  }
+
+  /** It is a task now, and has another time to end. */
+  prolong(ms: number): void {
+    if (this.done) return;
+    this.prolongedTo = this.deps.clock.now() + ms;
+    this.arm(ms);
   }
 
   fault(head: FaultHead): void {
@@ -169,7 +188,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     this.lease = lease;
     this.calledAt = this.deps.clock.now();
     this.progressedAt = null;
-    if (this.calledAt + this.callMs() < this.firesAt) this.arm(this.callMs());
+    if (this.prolongedTo === 0 && this.calledAt + this.callMs() < this.firesAt) this.arm(this.callMs());
     const upstream = lease.connection.call(this.head, this.body, this);
     if (this.done) upstream.cancel('the exchange has ended');
     else this.upstream = upstream;
@@ -272,6 +291,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
 
   private callMs(): number {
     const now = this.deps.clock.now();
+    if (this.prolongedTo > 0) return this.prolongedTo - now;
     const deadline = this.progressedAt === null ? this.openedAt : this.progressedAt;
     const call = this.progressedAt ?? this.calledAt;
     return (

@@ -46,6 +46,8 @@ export interface DispatcherDeps {
   /** The place of subscriptions and of roots changes; without them the one is refused, the other ignored. */
   readonly listen?: Dispatcher['listen'];
   readonly notify?: (head: Notify) => void;
+  /** The place of tasks (tasks/tasks.ts). */
+  readonly adopt?: ExchangeDeps['adopt'];
   readonly onSettled?: (facts: SettledFacts) => void;
   readonly onForeignCancel?: (attempt: ForeignCancel) => void;
 }
@@ -78,6 +80,7 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
     slowMs: deps.slowMs ?? 30_000,
     probeMs: deps.probeMs ?? 5_000,
     maxCallMs: deps.maxCallMs ?? 3_600_000,
+    ...(deps.adopt === undefined ? {} : { adopt: deps.adopt }),
     settled(exchange, how, ms) {
       const { xid, method } = exchange.head;
       table.remove(xid, exchange);

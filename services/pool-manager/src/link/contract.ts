@@ -13,11 +13,22 @@ export interface StreamReply {
   fault(head: Omit<Fault, 'kind' | 'stream' | 'seq'>): void;
   /** Bytes handed over and not yet taken by the gateway: the exchange's own back-pressure (design §5). */
   queuedBytes(): number;
+  /** A legacy server made a task of the call (2025-11-25): its result may take long. Whoever does not care waits. */
+  tasked?(upstream: TaskedUpstream): void;
+}
+
+/** What a legacy server said of a task it made. */
+export interface TaskedUpstream {
+  readonly ttlMs: number | null;
+  readonly pollIntervalMs: number | null;
+  readonly statusMessage?: string;
 }
 
 export interface OpenStream {
   /** The gateway closed the stream (`close`: the client left) or its connection broke (`break`). */
   vanished(how: 'close' | 'break'): void;
+  /** It became a task: from now on it has this long to end, whatever time a call has. */
+  prolong?(ms: number): void;
 }
 
 export interface Dispatcher {
