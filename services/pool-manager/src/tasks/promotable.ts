@@ -57,15 +57,13 @@ export class Promotable implements StreamReply, OpenStream {
   }
 
   result(head: ResultHead, members: Uint8Array): void {
-    if (this.task !== null) return this.task.result(head, members);
-    this.end();
-    this.reply.result(head, members);
+    if (this.task === null) this.end();
+    (this.task ?? this.reply).result(head, members);
   }
 
   fault(head: FaultHead): void {
-    if (this.task !== null) return this.task.fault(head);
-    this.end();
-    this.reply.fault(head);
+    if (this.task === null) this.end();
+    (this.task ?? this.reply).fault(head);
   }
 
   queuedBytes(): number {

@@ -95,13 +95,20 @@ export function createTasks(deps: TasksDeps): Tasks {
 
   function changed(task: Task): void {
     const { tenant } = task.head.principal;
-    if (!task.over) return behind(store.changed(tenant, task.id));
-    if (tasks.get(task.id) !== task) return;
-    ended(task);
-    if (task.size > MAX_STORED && held + task.size <= MAX_HELD) {
-      held += task.size;
-      return behind(store.changed(tenant, task.id));
+    const hint = () => behind(store.changed(tenant, task.id));
+    if (!task.over) hint();
+    else if (tasks.get(task.id) === task) {
+      ended(task);
+      if (task.size <= MAX_STORED || held + task.size > MAX_HELD) keepEnd(task);
+      else {
+        held += task.size;
+        hint();
+      }
     }
+  }
+
+  function keepEnd(task: Task): void {
+    const { tenant } = task.head.principal;
     if (task.size > MAX_STORED) task.tooLarge();
     const members = Buffer.from(task.members()).toString();
     // Kept here until it is known to be there: a reader finds it in the one place or in the other.

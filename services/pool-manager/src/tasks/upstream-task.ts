@@ -82,7 +82,10 @@ export class UpstreamTask {
   }
 
   get(reply: StreamReply, head: Open): void {
-    if (this.ending !== null) return reply.result({ resultType: 'complete' }, this.ending);
+    if (this.ending !== null) {
+      reply.result({ resultType: 'complete' }, this.ending);
+      return;
+    }
     this.ask('tasks/get', '', head, {
       ...passing(reply),
       result: (_result, members) => {
@@ -110,7 +113,10 @@ export class UpstreamTask {
   }
 
   private tell(method: string, reply: StreamReply, params: Uint8Array | string, head: Open): void {
-    if (this.over) return reply.result({ resultType: 'complete' }, new Uint8Array(0));
+    if (this.over) {
+      reply.result({ resultType: 'complete' }, new Uint8Array(0));
+      return;
+    }
     this.ask(method, params, head, {
       ...passing(reply),
       result: () => {
