@@ -12,13 +12,13 @@ import { callUpstream } from './call.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import type { ListKind } from './catalogue/items.ts';
 import { offers } from './catalogue/profile.ts';
-import type { RouteDeps, Step } from './contract.ts';
+import type { RouteDeps, RouteLog, Step } from './contract.ts';
 import { answerDiscover, declared } from './discover.ts';
 import { createInFlight } from './in-flight.ts';
 import { answerList } from './lists.ts';
 import { checkParams } from './param-check.ts';
 import { type Continued, continuedBy, sealedTarget, sealedUpstream } from './questions/retry.ts';
-import { refusalOf, refused } from './refuse.ts';
+import { refusalOf, refused, tellOperator } from './refuse.ts';
 import { resolve, type Target } from './resolve.ts';
 import { awaited, faulted, type Room, reach } from './room.ts';
 import { type Sight, sightOf } from './sight.ts';
@@ -60,11 +60,11 @@ export function createRoute(deps: RouteDeps): Route {
     try {
       const sight = sightOf(exchange, false, deps.observer);
       const step = await walk(room, sight, ask, listener);
-      if (step.kind !== 'fault' || step.fault.reason !== 'stale-config') return worded(step, sight, ask);
+      if (step.kind !== 'fault' || step.fault.reason !== 'stale-config') return worded(deps.log, step, sight, ask);
       const renewed = await renew(deps, exchange);
       if (renewed === null) return refused('unavailable', { retryAfterMs: 1000 });
       const again = sightOf(renewed, true, deps.observer);
-      return worded(await walk(room, again, ask, listener), again, ask);
+      return worded(deps.log, await walk(room, again, ask, listener), again, ask);
     } catch (error) {
       deps.log.warn({ err: error, xid: exchange.xid, method: ask.method }, 'answer failed');
       return refused('internal');
@@ -77,6 +77,7 @@ export function createRoute(deps: RouteDeps): Route {
     try {
       const found = await declared(room, sightOf(exchange, true, deps.observer));
       if ('kind' in found) {
+        tellOperator(deps.log, found.fault, found.spec, exchange);
         return { kind: 'refusal', refusal: refusalOf(found.fault, found.spec, null, exchange, NO_ASK) };
       }
       const { capabilities, instructions } = found;
@@ -192,9 +193,10 @@ async function again(
   return sight.final || continued.digest !== target.spec.digest ? refused('bad-state') : step;
 }
 
-function worded(step: Step, { exchange, rule }: Sight, ask: Ask): Answer {
+function worded(log: RouteLog, step: Step, { exchange, rule }: Sight, ask: Ask): Answer {
   const ruled = rule === undefined ? {} : { rule };
   if (step.kind !== 'fault') return rule === undefined ? step : { ...step, ...ruled };
+  tellOperator(log, step.fault, step.spec, exchange);
   return {
     kind: 'refusal',
     refusal: refusalOf(step.fault, step.spec, step.era, exchange, ask),

@@ -13,7 +13,6 @@ import { bodyOf, inputResponsesOf } from './body.ts';
 import { notComplete } from './catalogue/catalogue.ts';
 import type { CallFault, Step, Upstream } from './contract.ts';
 import { asked } from './questions/asked.ts';
-import { humanMs } from './questions/binding.ts';
 import { foreignAnswer } from './questions/retry.ts';
 import { isMethodNotFound, refused } from './refuse.ts';
 import type { Target } from './resolve.ts';
@@ -49,7 +48,6 @@ export async function callUpstream(
     body: bodyOf(ask, target.edits, inputResponses),
     safe: facts.safe,
     ask,
-    humanMs: humanMs(exchange),
     ...(facts.nameKey === undefined ? {} : { name: target.name }),
     ...(continued === undefined ? {} : { continued }),
   });

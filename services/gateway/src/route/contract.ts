@@ -12,7 +12,10 @@ import type { Decision, Kind } from '../policy/decide.ts';
 import type { SealRing } from '../seal/ring.ts';
 import type { StateRefusal } from '../seal/state.ts';
 
-export type CallFault = Omit<Fault, 'kind' | 'stream' | 'seq'>;
+export type CallFault = Omit<Fault, 'kind' | 'stream' | 'seq'> & {
+  /** The exchange it came in, where that was the gateway's own (a list loaded for all who wait for it). */
+  readonly from?: string;
+};
 
 /** One server as one caller reaches it: what the link and the catalogue key by. */
 export interface Upstream {
@@ -52,7 +55,7 @@ export interface RouteObserver {
   unavailable?(exchange: Exchange, server: string, reason: string): void;
 }
 
-/** Which change notices reach clients; false is what is true until listens are served (protocol.md §2.6). */
+/** Which change notices reach clients (protocol.md §2.6 "capability truth"). */
 export interface Delivers {
   readonly listChanged: boolean;
   readonly subscribe: boolean;
@@ -70,4 +73,6 @@ export interface RouteDeps {
   /** Whether questions of servers reach the caller. False: no roots, sampling or elicitation is declared upstream. */
   readonly questions?: boolean;
   readonly delivers?: Delivers;
+  /** A list of this upstream is kept now: its changes are to be heard of while it is (GB-069). */
+  readonly follow?: (exchange: Exchange, up: Upstream) => void;
 }

@@ -1,5 +1,5 @@
 // Refusals of the answer: faults of the link in words (design §8), upstream errors by protocol.md §5.1/§5.2, and the
-// one wording for names that are unknown or denied. Upstream text never decides our status. Pure.
+// one wording for names that are unknown or denied. Upstream text never decides our status.
 
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import {
@@ -13,7 +13,7 @@ import { missing } from '@lockkeeper/protocol/mcp/fingerprint';
 import type { Era } from '@lockkeeper/protocol/mcp/revision';
 import type { Reason, Refusal } from '../errors.ts';
 import type { Answer, Ask, Exchange } from '../exchange.ts';
-import type { CallFault } from './contract.ts';
+import type { CallFault, RouteLog } from './contract.ts';
 
 export function refused(reason: Reason, more: Omit<Refusal, 'reason'> = {}): Answer {
   return { kind: 'refusal', refusal: { reason, ...more } };
@@ -42,9 +42,13 @@ export function refusalOf(fault: CallFault, spec: ServerSpec, era: Era | null, e
     case 'busy':
       return { reason: 'busy', message: `All processes of server "${spec.name}" are busy.`, ...retry };
     case 'timeout':
-      return { reason: 'timeout', message: `${server} did not answer in time.` };
+      return fault.mayHaveRun
+        ? { reason: 'timeout', message: `${server} did not answer in time.` }
+        : { reason: 'timeout', message: `${server} did not answer in time; nothing has run.`, next: AGAIN };
     case 'lost':
-      return { reason: 'lost', message: lostWords(fault, server) };
+      return fault.mayHaveRun
+        ? { reason: 'lost', message: `${server} was lost during the call; it may have run in part.` }
+        : { reason: 'lost', message: `${server} was lost before the call reached it; nothing has run.`, next: AGAIN };
     case 'protocol':
       return { reason: 'upstream-protocol', message: sentence(`${server} broke the protocol: ${fault.message}`) };
     case 'too-large':
@@ -73,6 +77,8 @@ function unavailableWords(spec: ServerSpec): string {
   return `No pool manager can take calls to server "${spec.name}" now.`;
 }
 
+const AGAIN = 'Try again in a moment.';
+
 function startWords(fault: CallFault, spec: ServerSpec): string {
   const lead = `server "${spec.name}" could not be started`;
   return sentence(fault.message.startsWith(lead) ? fault.message : `${lead}: ${fault.message}`);
@@ -81,12 +87,6 @@ function startWords(fault: CallFault, spec: ServerSpec): string {
 /** More may be said behind it (errors.ts `next`). */
 function sentence(words: string): string {
   return /[.!?]$/.test(words) ? words : `${words}.`;
-}
-
-function lostWords(fault: CallFault, server: string): string {
-  return fault.mayHaveRun
-    ? `${server} was lost during the call; it may have run in part.`
-    : `${server} was lost before the call reached it; it has not run.`;
 }
 
 /** The server's own error. Reserved codes mean nothing here or would mislead (protocol.md §2.12 last line). */
@@ -135,6 +135,17 @@ function requiredOf(data: string | undefined): ClientCapabilities | null {
   const parsed = JSON.parse(data) as { requiredCapabilities?: unknown } | null;
   const need = parsed?.requiredCapabilities;
   return typeof need === 'object' && need !== null ? (need as ClientCapabilities) : null;
+}
+
+/**
+ * For faults that only the operator can mend: why, under the exchange id that the caller is shown. What the server said
+ * on stderr is in the node's log, under the id named here where it is another one.
+ */
+export function tellOperator(log: RouteLog, fault: CallFault, spec: ServerSpec, exchange: Exchange): void {
+  if (fault.reason !== 'start-failed' && fault.reason !== 'protocol') return;
+  const elsewhere = fault.from === undefined ? '' : ` (exchange ${fault.from})`;
+  const { name: server, tenant } = spec;
+  log.warn({ xid: exchange.xid, tenant, server, reason: `${fault.message}${elsewhere}` }, 'a server cannot be used');
 }
 
 /** A server that declares a method and does not know it counts as one that has nothing there (GB-100). */

@@ -45,12 +45,12 @@ export interface Errand {
   readonly ask?: Ask;
   /** What it goes on with. */
   readonly continued?: StateContent;
-  /** How much longer than a call it may take: a person is waited for. */
-  readonly humanMs?: number;
 }
 
 export function linkRequest(exchange: Exchange, up: Upstream, xid: string, errand: Errand): LinkRequest {
   const { ask } = errand;
+  const { limits } = exchange.snapshot;
+  const human = ask?.wait === true ? limits.humanMs : 0;
   const { traceparent, tracestate, baggage } = exchange.trace;
   const traced = traceparent !== undefined || tracestate !== undefined || baggage !== undefined;
   // A shared process declares no logging downstream, so no level is set on it (design §5).
@@ -66,12 +66,9 @@ export function linkRequest(exchange: Exchange, up: Upstream, xid: string, erran
     capabilities: up.capabilities,
     downstreamEra: exchange.era,
     progress: ask?.progress ?? false,
-    // The node bounds start, queue and call apart; together they are the longest anyone waits here (GB-026).
-    deadlineMs:
-      up.spec.startTimeoutMs +
-      exchange.snapshot.limits.queueMs +
-      up.spec.callTimeoutMs +
-      (ask?.wait === true ? (errand.humanMs ?? 0) : 0),
+    // The node bounds start, queue and call apart; together they are the longest anyone waits here (GB-026),
+    // but for those who wait for a person.
+    deadlineMs: up.spec.startTimeoutMs + limits.queueMs + up.spec.callTimeoutMs + human,
     onVanish: ask === undefined ? 'cancel' : exchange.onVanish,
     body: errand.body,
     safe: errand.safe,

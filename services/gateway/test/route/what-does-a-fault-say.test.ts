@@ -24,12 +24,30 @@ const ours: [Partial<Fault> & Pick<Fault, 'reason'>, object][] = [
     { reason: 'start-failed', message: 'server "s" could not be started: exited.' },
     { reason: 'start-failed', message: 'server "s" could not be started: exited.' },
   ],
-  [{ reason: 'timeout' }, { reason: 'timeout', message: 'Server "s" did not answer in time.' }],
+  [
+    { reason: 'timeout', mayHaveRun: true },
+    { reason: 'timeout', message: 'Server "s" did not answer in time.' },
+  ],
+  [
+    { reason: 'timeout' },
+    {
+      reason: 'timeout',
+      message: 'Server "s" did not answer in time; nothing has run.',
+      next: 'Try again in a moment.',
+    },
+  ],
   [
     { reason: 'lost', mayHaveRun: true },
     { reason: 'lost', message: 'Server "s" was lost during the call; it may have run in part.' },
   ],
-  [{ reason: 'lost' }, { reason: 'lost', message: 'Server "s" was lost before the call reached it; it has not run.' }],
+  [
+    { reason: 'lost' },
+    {
+      reason: 'lost',
+      message: 'Server "s" was lost before the call reached it; nothing has run.',
+      next: 'Try again in a moment.',
+    },
+  ],
   [
     { reason: 'protocol', message: 'odd' },
     { reason: 'upstream-protocol', message: 'Server "s" broke the protocol: odd.' },

@@ -71,9 +71,11 @@ export function createCatalogue(deps: RouteDeps): Catalogue {
       said.set(id, true);
       log.warn({ server, tenant, reason }, 'a list item is withheld');
     };
-    return lists.load(keyOf(up, kind), good, source(deps, exchange, up, LISTS[kind].method), (raw) =>
-      parseList(kind, raw.members, raw.meta, annotated, withheld),
-    );
+    return lists.load(keyOf(up, kind), good, source(deps, exchange, up, LISTS[kind].method), (raw) => {
+      const list = parseList(kind, raw.members, raw.meta, annotated, withheld);
+      if (list !== null && list.ttlMs > 0) deps.follow?.(exchange, up);
+      return list;
+    });
   }
 
   const goodProfile = (exchange: Exchange): Good<ServerProfile> => {
@@ -181,13 +183,12 @@ async function ask(
 ) {
   const request = linkRequest(exchange, up, xid, { method, body: NO_BYTES, safe: true });
   const answer = await link.call(request, SILENT, signal);
+  // Whoever waits for it has not had anything run yet, whatever the server did with a list.
+  const failed = (fault: CallFault) => ({ kind: 'fault', fault: { ...fault, mayHaveRun: false, from: xid } }) as const;
   if (answer.kind === 'fault') {
-    const fault: CallFault =
-      answer.fault.reason === 'cancelled' ? { ...answer.fault, reason: 'timeout' } : answer.fault;
-    return { kind: 'fault', fault } as const;
+    return failed(answer.fault.reason === 'cancelled' ? { ...answer.fault, reason: 'timeout' } : answer.fault);
   }
-  if (answer.head.resultType !== 'complete')
-    return { kind: 'fault', fault: notComplete(answer.head.resultType) } as const;
+  if (answer.head.resultType !== 'complete') return failed(notComplete(answer.head.resultType));
   const { meta } = answer.head;
   return { kind: 'raw', raw: meta === undefined ? { members: answer.body } : { members: answer.body, meta } } as const;
 }

@@ -5,8 +5,6 @@ import type { Ask, Exchange } from '../../exchange.ts';
 import { paramsDigest } from '../../seal/digest.ts';
 import type { StateBinding } from '../../seal/state.ts';
 
-/** How long a person may take. */
-const HUMAN_MS = 10 * 60 * 1000;
 /** The node's deadline answers the server first; a retry just behind it hears how it ended. */
 const GRACE_MS = 60 * 1000;
 
@@ -26,10 +24,6 @@ export function bound(exchange: Exchange): boolean {
   return exchange.caller.principal.client !== null;
 }
 
-export function humanMs(_exchange: Exchange): number {
-  return HUMAN_MS;
-}
-
 export function sealTtlMs(exchange: Exchange): number {
-  return humanMs(exchange) + GRACE_MS;
+  return exchange.snapshot.limits.humanMs + GRACE_MS;
 }
