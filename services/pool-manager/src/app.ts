@@ -15,6 +15,7 @@ import { type Registration, registerNode } from '@lockkeeper/state/nodes/registr
 import { createStallWatch } from '@lockkeeper/state/nodes/stall-watch';
 import { createNodeWatch } from '@lockkeeper/state/nodes/watch';
 import type { Store } from '@lockkeeper/state/store';
+import { createTaskStore } from '@lockkeeper/state/tasks/task-store';
 import type { ChildHost } from './child/environment.ts';
 import { sweepOrphans } from './child/marks.ts';
 import { createSpawn } from './child/spawn.ts';
@@ -24,6 +25,7 @@ import { createListens } from './listen/listens.ts';
 import { createPools } from './pool/pools.ts';
 import { createConnector } from './raise/connector.ts';
 import type { Log } from './raise/contract.ts';
+import { createTasks } from './tasks/tasks.ts';
 
 export interface PoolManagerDeps {
   readonly config: ConfigSource;
@@ -93,14 +95,16 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     random: Math.random,
     asks: () => ASKS,
   });
+  const tasks = createTasks({ store: createTaskStore(store, clock.now), clock, log });
   const dispatcher = createDispatcher({
+    adopt: tasks.adopt,
     ...{ config, connector, ownership, clock, log },
     pools: { lease: (request) => listens.lease(request, pools.lease(request)) },
     listen: listens.listen,
   });
   const { host, port } = config.current().link;
   const server = createLinkServer({
-    dispatcher,
+    dispatcher: tasks.around(dispatcher),
     nodeId,
     incarnation: () => ownership.incarnation,
     proving: createProving(secret),
@@ -133,9 +137,15 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     dispatcher.drain();
     listens.drain();
     await registration?.announce({ draining: true });
-    const late = clock.setTimer(drainMs, () => dispatcher.close('drained'));
+    const late = clock.setTimer(drainMs, () => {
+      dispatcher.close('drained');
+      void tasks.close('drained');
+    });
+    // Where everything ends with this process, nobody could ask for a task any more.
+    if (store.kind !== 'memory') await tasks.idle();
     await server.close();
     late.clear();
+    await tasks.close('the node ends');
     listens.close();
     await pools.close(0);
     await connector.close();

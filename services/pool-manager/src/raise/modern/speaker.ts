@@ -96,6 +96,11 @@ export class ModernSpeaker implements Speaker {
     if (type.kind === 'absent') return { kind: 'complete' };
     if (type.kind === 'invalid') return outcome(breach(`resultType is ${type.text}, not a string`));
     if (type.name === 'complete') return { kind: 'complete' };
+    if (type.name === 'task' && head.task !== undefined) {
+      // Of tasks/get some servers say so too; it is the answer all the same (protocol.md Part 7 #24).
+      if (head.method === 'tasks/get') return { kind: 'complete' };
+      if (head.method === 'tools/call') return outcome(tasked(line, response.resultMembers));
+    }
     if (type.name !== 'input_required')
       return outcome(breach(`resultType "${type.name.slice(0, 40)}" was not negotiated`));
     return outcome(inputRequired(head, this.declared(head), line, response.resultMembers));
@@ -132,7 +137,9 @@ export class ModernSpeaker implements Speaker {
   }
 
   private declared(head: Open): ClientCapabilities {
-    return carried(head.capabilities, this.deps.spec, MODERN, this.deps.asks);
+    const declared = carried(head.capabilities, this.deps.spec, MODERN, this.deps.asks);
+    if (head.task === undefined) return declared;
+    return { ...declared, extensions: { ...declared.extensions, [TASKS_EXTENSION]: {} } };
   }
 
   private relaysLogs(): boolean {
@@ -141,7 +148,9 @@ export class ModernSpeaker implements Speaker {
 
   private offers(method: string): boolean {
     const facts = MODERN_METHODS.get(method);
-    if (facts === undefined || method === 'subscriptions/listen' || facts.capability === 'tasks') return false;
+    if (facts === undefined || method === 'subscriptions/listen') return false;
+    // The node asks only about tasks that this very server has made.
+    if (facts.capability === 'tasks') return true;
     return facts.capability === undefined || this.known.capabilities[facts.capability] !== undefined;
   }
 
@@ -200,6 +209,13 @@ function carriedOnly(declared: ServerCapabilities, logs: boolean): ServerCapabil
     ...(logs && logging !== undefined ? { logging } : {}),
     ...(Object.keys(others).length > 0 ? { extensions: others } : {}),
   };
+}
+
+/** A task of the server's own: whoever keeps tasks reads it. */
+function tasked(line: Uint8Array, members: readonly Member[]): Outcome {
+  const meta = vendorMeta(line, members);
+  const head = meta === undefined ? { resultType: 'task' } : { resultType: 'task', meta };
+  return { kind: 'result', head, members: keep(line, members, isEnvelope) };
 }
 
 function outcome(value: Outcome): Judged {
