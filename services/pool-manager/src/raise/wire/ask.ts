@@ -44,7 +44,7 @@ export function ask(
       lost: (exit) => settle({ kind: 'ended', exit }),
     });
     if (id !== 0) return;
-    const words = 'it does not read its input';
-    settle(wire.exited === null ? { kind: 'spoiled', words } : { kind: 'ended', exit: wire.exited });
+    // It takes nothing, so it has ended or never ran; why comes with its exit, a moment later (GB-019).
+    void wire.closed.then((exit) => settle({ kind: 'ended', exit }));
   });
 }
