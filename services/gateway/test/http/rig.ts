@@ -41,7 +41,20 @@ export const bytes = (text: string): Uint8Array => encoder.encode(text);
 
 export function routeOf(path: string, change: Partial<RouteSettings> = {}): RouteSettings {
   const revisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
-  return { path, tenant: 'acme', servers: ['everything'], aggregate: false, revisions, sse: true, ...change };
+  return {
+    ...{
+      path,
+      tenant: 'acme',
+      servers: ['everything'],
+      aggregate: false,
+      revisions,
+      sse: true,
+      closeStreamsAfterMs: 0,
+      tasks: true,
+      legacyTasks: false,
+    },
+    ...change,
+  };
 }
 
 const LIMITS: Limits = {
@@ -63,6 +76,8 @@ const LIMITS: Limits = {
   maxInFlightPerPrincipal: 8,
   pageSize: 100,
   listTtlMs: 0,
+  promoteAfterMs: 30_000,
+  taskTtlMs: 3_600_000,
   drainMs: 1000,
   humanMs: 600_000,
   maxParkedPerPrincipal: 100,

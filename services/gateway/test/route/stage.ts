@@ -187,7 +187,17 @@ export function snapshotOf(scene: Scene, version = '1'): Snapshot {
   );
   const route = (path: string, servers: string[], aggregate: boolean): RouteSettings => {
     const revisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
-    return { path, tenant: 'acme', servers, aggregate, revisions, sse: true, closeStreamsAfterMs: 0 };
+    return {
+      path,
+      tenant: 'acme',
+      servers,
+      aggregate,
+      revisions,
+      sse: true,
+      closeStreamsAfterMs: 0,
+      tasks: true,
+      legacyTasks: false,
+    };
   };
   const rules = scene.policy ?? 'open';
   return {

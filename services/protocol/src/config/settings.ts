@@ -36,6 +36,8 @@ export interface ServerSpec {
   readonly era: 'auto' | 'legacy' | 'modern';
   readonly startTimeoutMs: number;
   readonly callTimeoutMs: number;
+  /** A call of a client that takes tasks becomes one when it runs longer. Absent: the route's. */
+  readonly promoteAfterMs?: number;
   /** Hex SHA-256 over the canonical spec; secrets enter as keyed hashes. */
   readonly digest: string;
 }
@@ -87,6 +89,14 @@ export interface RouteSettings {
   /** Legacy revisions served here; the HTTP+SSE endpoints exist when 2024-11-05 is among them and `sse` is true. */
   readonly revisions: readonly string[];
   readonly sse: boolean;
+  /** The tasks extension is served (protocol.md §1.10). */
+  readonly tasks: boolean;
+  /** 2025-11-25 clients get tasks as their revision has them. */
+  readonly legacyTasks: boolean;
+  /** Absent: `limits.promoteAfterMs`. */
+  readonly promoteAfterMs?: number;
+  /** Streams of POSTs end after this time and their clients poll (2025-11-25); 0: they stay open. */
+  readonly closeStreamsAfterMs: number;
 }
 
 export interface Limits {
@@ -109,6 +119,8 @@ export interface Limits {
   readonly maxInFlightPerPrincipal: number;
   readonly pageSize: number;
   readonly listTtlMs: number;
+  readonly promoteAfterMs: number;
+  readonly taskTtlMs: number;
   readonly drainMs: number;
   /** How long a person may take for the questions of a call before it is given up (design §4). */
   readonly humanMs: number;

@@ -69,7 +69,8 @@ function issuerSettings(shape: IssuerShape, absolute: BuildDeps['absolute']): Is
 }
 
 function routeSettings(route: ConfigShape['routes'][number]): RouteSettings {
-  const { server, servers, revisions, sse, path, tenant } = route;
+  const { server, servers, revisions, sse, path, tenant, closeStreamsAfterMs } = route;
+  const { tasks, legacyTasks, promoteAfterMs } = route;
   return {
     path,
     tenant,
@@ -77,6 +78,10 @@ function routeSettings(route: ConfigShape['routes'][number]): RouteSettings {
     aggregate: server === undefined,
     revisions,
     sse: sse && revisions.includes('2024-11-05'),
+    closeStreamsAfterMs,
+    tasks,
+    legacyTasks,
+    ...(promoteAfterMs === undefined ? {} : { promoteAfterMs }),
   };
 }
 

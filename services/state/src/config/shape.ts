@@ -21,6 +21,7 @@ export interface ServerShape {
   readonly era: 'auto' | 'legacy' | 'modern';
   readonly startTimeoutMs: number;
   readonly callTimeoutMs: number;
+  readonly promoteAfterMs?: number;
 }
 
 export interface IssuerShape {
@@ -73,6 +74,10 @@ export interface ConfigShape {
     readonly servers?: readonly string[];
     readonly revisions: readonly string[];
     readonly sse: boolean;
+    readonly tasks: boolean;
+    readonly legacyTasks: boolean;
+    readonly promoteAfterMs?: number;
+    readonly closeStreamsAfterMs: number;
   }[];
   readonly limits: Limits;
   readonly link: {

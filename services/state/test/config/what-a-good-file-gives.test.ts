@@ -69,9 +69,18 @@ test('the sample means what it says', () => {
     },
   ]);
   const revisions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
+  const common = {
+    tenant: 'acme',
+    servers: ['everything'],
+    revisions,
+    sse: true,
+    closeStreamsAfterMs: 0,
+    tasks: true,
+    legacyTasks: false,
+  };
   assert.deepEqual(snapshot.routes, [
-    { path: '/acme/everything/mcp', tenant: 'acme', servers: ['everything'], aggregate: false, revisions, sse: true },
-    { path: '/acme/mcp', tenant: 'acme', servers: ['everything'], aggregate: true, revisions, sse: true },
+    { path: '/acme/everything/mcp', ...common, aggregate: false },
+    { path: '/acme/mcp', ...common, aggregate: true },
   ]);
 });
 
@@ -112,6 +121,8 @@ test('the least file has a default for everything else', () => {
     maxInFlightPerPrincipal: 1024,
     pageSize: 1000,
     listTtlMs: 60000,
+    promoteAfterMs: 30000,
+    taskTtlMs: 3600000,
     drainMs: 30000,
     humanMs: 600000,
     maxParkedPerPrincipal: 100,
@@ -146,7 +157,7 @@ policy:
   - { name: devs, tenant: other, groups: [g], allow: [{ server: one, tools: [a] }] }
 routes:
   - { path: /a/mcp, tenant: acme, server: one, revisions: [2025-11-25], sse: false }
-  - { path: /a/b.c/mcp, tenant: other, servers: [one], revisions: [] }
+  - { path: /a/b.c/mcp, tenant: other, servers: [one], revisions: [], closeStreamsAfterMs: 50 }
 limits: { maxBodyBytes: 1024, holdMs: 0 }
 link: { host: 0.0.0.0, port: 1, advertise: "10.0.0.1:1", adminPort: 2, secret: 0123456789abcdef0123456789abcdef }
 seal: { keys: [{ kid: k1, key: 0123456789abcdef0123456789abcdef }], sealWith: k1 }
@@ -154,6 +165,10 @@ log: { level: debug }
 `,
   );
   assert.equal(snapshot.publicBaseUrl, 'https://mcp.example/base');
+  assert.deepEqual(
+    snapshot.routes.map((r) => r.closeStreamsAfterMs),
+    [0, 50],
+  );
   assert.equal(snapshot.auth.mode === 'jwt' && snapshot.auth.issuers[0]?.claims.tenant, 'realm.tenant');
   assert.equal(snapshot.auth.mode === 'jwt' && snapshot.auth.issuers[1]?.claims.tenant, '');
   assert.deepEqual(snapshot.auth.mode === 'jwt' && snapshot.auth.issuers[1]?.jwks, { uri: 'http://127.0.0.1:1/jwks' });

@@ -119,6 +119,9 @@ export const ROUTE: RouteSettings = {
   aggregate: false,
   revisions: ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05', '2026-07-28'],
   sse: true,
+  closeStreamsAfterMs: 0,
+  tasks: true,
+  legacyTasks: false,
 };
 
 function snapshotOf(): Snapshot {
@@ -170,6 +173,7 @@ async function startReplica(
     store,
     clock: systemClock,
     random: randomBytes,
+    wireSecret: Buffer.from('the same on both replicas'),
     config: { current: () => snapshot.value, onChange: () => silent },
     link: { cancel: (_tenant, _owner, xid) => void upstream.cancelled.push(xid) },
     recorder: {

@@ -31,6 +31,13 @@ export const LIMITS = group(
     maxInFlightPerPrincipal: count('Most calls of one person at once, on one replica.', 1, 1_000_000, 1024),
     pageSize: count('Entries of one page of a list. Some clients read the first page only.', 1, 100_000, 1000),
     listTtlMs: count('How long a list of a server may be served from memory.', 0, 24 * HOUR_MS, 60_000),
+    promoteAfterMs: count(
+      'A call of a client that takes tasks becomes a task when it runs longer. 0: at once.',
+      0,
+      24 * HOUR_MS,
+      30_000,
+    ),
+    taskTtlMs: count('How long a task and its result may be asked for, from its start.', 1000, 720 * HOUR_MS, HOUR_MS),
     drainMs: count('How long work may go on after a process was told to end.', 0, 24 * HOUR_MS, 30_000),
     humanMs: count(
       'How long a person may take to answer the questions of a call; then the call is given up.',

@@ -42,8 +42,8 @@ export function flag(description: string, fallback: boolean): SchemaNode {
   return { description, type: 'boolean', default: fallback };
 }
 
-export function count(description: string, minimum: number, maximum: number, fallback: number): SchemaNode {
-  return { description, type: 'integer', minimum, maximum, default: fallback };
+export function count(description: string, minimum: number, maximum: number, fallback?: number): SchemaNode {
+  return { description, type: 'integer', minimum, maximum, ...(fallback === undefined ? {} : { default: fallback }) };
 }
 
 export function list(description: string, items: SchemaNode, rest: Rest = {}): SchemaNode {

@@ -1,7 +1,7 @@
 // The public endpoints. A route is one server unchanged, or several under one roof (design §7).
 
 import { serverName, tenantName } from './names.ts';
-import { choice, flag, group, list, text } from './node.ts';
+import { choice, count, flag, group, list, text } from './node.ts';
 
 export const ROUTE = group(
   'One public endpoint.',
@@ -26,7 +26,16 @@ export const ROUTE = group(
       choice('A revision.', ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']),
       { uniqueItems: true, default: ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] },
     ),
+    tasks: flag('The tasks extension: long calls go on as tasks for clients that take them.', true),
+    legacyTasks: flag('Tasks as 2025-11-25 has them, for clients of that revision.', false),
+    promoteAfterMs: count('Instead of `limits.promoteAfterMs`, for calls through this route.', 0, 24 * 3_600_000),
     sse: flag('The HTTP+SSE endpoints of 2024-11-05: `…/sse` and `…/messages` beside `…/mcp`.', true),
+    closeStreamsAfterMs: count(
+      'Streams of calls end after this time and their clients come back for the rest (2025-11-25 only). 0: they stay open.',
+      0,
+      3_600_000,
+      0,
+    ),
   },
   {
     required: ['path', 'tenant'],

@@ -88,6 +88,7 @@ export const SERVER = group(
       default: 'auto',
     }),
     startTimeoutMs: count('It must have introduced itself within this time.', 100, 3_600_000, 30_000),
+    promoteAfterMs: count('Instead of the route’s or `limits.promoteAfterMs`, for calls to this server.', 0, DAY_MS),
     callTimeoutMs: count(
       'A call must end within this time; waiting for people is not counted.',
       100,
