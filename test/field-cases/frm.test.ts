@@ -182,6 +182,6 @@ describe('GB-033: a malformed frame of a client', () => {
     assert.equal(response.status, 200, message);
     const after = await seenBy(ask);
     assert.equal(after.length, before.length + 2);
-    assert.deepEqual((after.at(-2)?.params as Json).arguments, { a: 1 });
+    assert.deepEqual((after.at(-2)!.params as Json).arguments, { a: 1 });
   });
 });

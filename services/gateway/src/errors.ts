@@ -292,6 +292,8 @@ export interface Refusal {
   readonly reason: Reason;
   /** Defaults to the row's words. */
   readonly message?: string;
+  /** Overrides the row's `next`, where what happened asks for something else. */
+  readonly next?: string;
   /** Overrides the row's code: relayed upstream application codes only. */
   readonly code?: number;
   /** Raw JSON text of `error.data`. */

@@ -57,8 +57,9 @@ export function retryHeaders(refusal: Refusal): Record<string, string> {
 
 /** What a stranger reads: what happened, then what to do next (design §8). */
 export function wordsOf(refusal: Refusal): string {
-  const { words, next } = row(refusal.reason);
+  const { words, next: usual } = row(refusal.reason);
   const said = refusal.message ?? words;
+  const next = refusal.next ?? usual;
   return next === undefined ? said : `${said} ${next}`;
 }
 

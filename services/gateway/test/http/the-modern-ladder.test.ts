@@ -217,6 +217,7 @@ const ROWS: readonly Row[] = [
     raw: '{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"a":{"n":1,"n":2}}}',
     status: 400,
     code: -32600,
+    id: 3,
   },
   {
     says: '#9 a repeated key in another spelling is refused (T-50)',
@@ -224,6 +225,7 @@ const ROWS: readonly Row[] = [
     raw: '{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"ab":1,"\\u0061b":2}}',
     status: 400,
     code: -32600,
+    id: 3,
   },
   {
     says: '#9 the key __proto__ is refused (T-49)',
@@ -231,6 +233,7 @@ const ROWS: readonly Row[] = [
     raw: '{"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"__proto__":{}}}',
     status: 400,
     code: -32600,
+    id: 3,
   },
   {
     says: '#10 a response is refused',
