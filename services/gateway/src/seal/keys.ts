@@ -4,7 +4,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Snapshot } from '@lockkeeper/protocol/config/settings';
 import { keyOf, type Store } from '@lockkeeper/state/store';
-import type { RingKeys } from './ring.ts';
+import type { RingKeys, SealRing } from './ring.ts';
 
 const SHARED_TTL_MS = 90 * 24 * 60 * 60 * 1000;
 
@@ -22,6 +22,20 @@ export async function loadSealKeys(snapshot: Pick<Snapshot, 'seal' | 'state'>, d
   const made = await deps.store.setIfAbsent(key, own, SHARED_TTL_MS);
   if (!made) await deps.store.touch(key, SHARED_TTL_MS);
   return ring((await deps.store.get(key)) ?? own);
+}
+
+/** After a reload: the file's keys, if they are fit. Those that were made at start stay. */
+export function retakeSealKeys(
+  ring: Pick<SealRing, 'rekey'>,
+  { seal }: Pick<Snapshot, 'seal'>,
+  warn: (words: string) => void,
+): void {
+  if (seal === undefined) return;
+  try {
+    ring.rekey(seal);
+  } catch (error) {
+    warn(`seal.keys was not taken, the keys before it stay: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 /** The kid tells keys apart, so that a seal of an earlier start reads as unknown, not as tampered with. */

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@lockkeeper/state/clock';
 import { createMemoryStore } from '@lockkeeper/state/memory/store';
-import { loadSealKeys } from '../../src/seal/keys.ts';
+import { loadSealKeys, retakeSealKeys } from '../../src/seal/keys.ts';
+import { createSealRing } from '../../src/seal/ring.ts';
 
 const newStore = () => createMemoryStore({ clock: systemClock, warn: () => {} });
 
@@ -28,4 +29,22 @@ test('several gateways find one and the same key in the store, and say so', asyn
   assert.equal(said.length, 2);
   assert.match(said[0]!, /seal\.keys/);
   assert.ok(!a.keys[0]!.key.includes(a.keys[0]!.kid.slice('auto-'.length)));
+});
+
+test('GB-058: a reload takes new keys, what the old one sealed stays readable; unfit keys are said and not taken', () => {
+  const key = (kid: string) => ({ kid, key: `${kid}-`.repeat(20) });
+  const ring = createSealRing({ keys: { keys: [key('a')] }, now: () => 1000 });
+  const place = { tenant: 'acme', route: '/acme/mcp' };
+  const old = ring.seal('state', 1, place, 1000)!;
+  const said: string[] = [];
+  const warn = (words: string) => void said.push(words);
+  retakeSealKeys(ring, { seal: { keys: [key('b'), key('a')], sealWith: 'b' } }, warn);
+  assert.match(ring.seal('state', 1, place, 1000)!, /^lk1\.b\./);
+  assert.equal(ring.open('state', old, place), 1);
+  retakeSealKeys(ring, { seal: { keys: [{ kid: 'c', key: 'short' }] } }, warn);
+  retakeSealKeys(ring, {}, warn);
+  assert.match(ring.seal('state', 1, place, 1000)!, /^lk1\.b\./);
+  assert.equal(said.length, 1);
+  assert.match(said[0]!, /shorter than 32/);
+  assert.doesNotMatch(said[0]!, /"short"/);
 });
