@@ -13,11 +13,13 @@ import type { Store } from '@lockkeeper/state/store';
 import { createAdminServer } from './http/admin.ts';
 import { createGatewayHttp } from './http/gateway.ts';
 import { createLink } from './link/link.ts';
+import { createHub } from './listen/hub.ts';
+import { createModernListens } from './listen/modern.ts';
 import { createLegacyLeg, type RunningLegacyLeg } from './lower/legacy/leg.ts';
 import type { Logging } from './observe/logger.ts';
 import { createMetrics } from './observe/metrics.ts';
 import { createRouteObserver } from './observe/route-observer.ts';
-import { createRoute } from './route/answer.ts';
+import { createRoute, type Route } from './route/answer.ts';
 import { loadSealKeys } from './seal/keys.ts';
 import { createSealRing, type SealRing } from './seal/ring.ts';
 
@@ -67,7 +69,16 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     clock,
     log: (level, words) => log[level](words),
   });
-  const route = createRoute({
+  const hub = createHub({
+    ...{ link, clock },
+    random: Math.random,
+    stale: (owner, list) => {
+      route.room.catalogue.stale(owner, list);
+      if (list === 'resources') route.room.catalogue.stale(owner, 'templates');
+    },
+    log: (fields, words) => log.info(words, fields),
+  });
+  const route: Route = createRoute({
     link,
     store,
     config,
@@ -77,6 +88,11 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     newXid: randomToken,
     observer: createRouteObserver(metrics, log),
     questions: true,
+    delivers: { listChanged: true, subscribe: true },
+    follow: (exchange, up) => {
+      const { listTtlMs } = config.current().limits;
+      hub.follow({ up, principal: exchange.caller.principal, session: exchange.session }, listTtlMs);
+    },
   });
   const stopWatching = config.onChange((next) => rekey(ring, next, warn));
   let legacy: RunningLegacyLeg | undefined;
@@ -93,6 +109,12 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       });
       return legacy;
     },
+    listens: (recorder) =>
+      createModernListens({
+        ...{ room: route.room, hub, clock, recorder, log },
+        random: Math.random,
+        serverInfo: SERVER_INFO,
+      }),
     serverInfo: SERVER_INFO,
     clock,
     log,
@@ -124,6 +146,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   async function end(drainMs: number): Promise<void> {
     state = 'draining';
     await http.close(drainMs);
+    hub.close();
     await link.close();
     await nodes.close();
     await admin.close();

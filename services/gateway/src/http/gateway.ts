@@ -7,6 +7,7 @@ import type { Implementation } from '@lockkeeper/protocol/mcp/capabilities';
 import type { Clock } from '@lockkeeper/state/clock';
 import { createAuthenticator } from '../auth/authenticate.ts';
 import type { AnswerFn } from '../exchange.ts';
+import type { ModernListens } from '../listen/modern.ts';
 import { createModernLeg } from '../lower/modern.ts';
 import type { AuditRow } from '../observe/audit.ts';
 import type { Log } from '../observe/logger.ts';
@@ -22,6 +23,7 @@ export interface GatewayHttpDeps {
   readonly answer: AnswerFn;
   /** The legacy leg is made with the recorder that both legs share. */
   readonly legacy: (recorder: Recorder) => LegacyLeg;
+  readonly listens?: (recorder: Recorder) => ModernListens;
   readonly serverInfo: Implementation;
   readonly clock: Clock;
   readonly log: Log;
@@ -29,11 +31,15 @@ export interface GatewayHttpDeps {
   readonly writeAudit: (row: AuditRow) => void;
 }
 
+/** A drain does not send all listeners elsewhere at once (protocol.md §2.9 "Drain on deploy"). */
+const MAX_SPREAD_MS = 2_000;
+
 export function createGatewayHttp(deps: GatewayHttpDeps): HttpServer {
   const { config, answer, serverInfo, clock, log, metrics, writeAudit } = deps;
   const elapsed = () => performance.now();
   const recorder = createRecorder({ metrics, tracing: createTracing(), writeAudit, elapsed });
-  const modern = createModernLeg({ answer, serverInfo, recorder, clock, log });
+  const listens = deps.listens?.(recorder);
+  const modern = createModernLeg({ answer, serverInfo, recorder, clock, log, listens });
   const legacy = deps.legacy(recorder);
   return createHttpServer({
     config,
@@ -46,8 +52,14 @@ export function createGatewayHttp(deps: GatewayHttpDeps): HttpServer {
     newId: randomUUID,
     elapsed,
     log,
-    drain: () => legacy.close(),
-    abort: () => modern.abort(),
+    drain: () => {
+      listens?.drain(Math.min(MAX_SPREAD_MS, config.current().limits.drainMs / 2));
+      return legacy.close();
+    },
+    abort: () => {
+      listens?.close();
+      modern.abort();
+    },
     setTimer: clock.setTimer,
   });
 }

@@ -10,6 +10,7 @@ import type { Refusal } from '../errors.ts';
 import type { Answer, AnswerFn, AnswerListener, Attribution, Authenticated, Exchange } from '../exchange.ts';
 import type { Headers, HttpOut, Located } from '../http/contract.ts';
 import { refusesAsResult, renderErrorText, retryHeaders, statusOf, toolErrorMembers } from '../http/refuse.ts';
+import type { ModernListens } from '../listen/modern.ts';
 import type { Log } from '../observe/logger.ts';
 import type { Recorder, Recording } from '../observe/recorder.ts';
 import { mergeTrace } from '../observe/trace.ts';
@@ -32,6 +33,8 @@ export interface ModernDeps {
   readonly recorder: Recorder;
   readonly clock: Clock;
   readonly log: Log;
+  /** Streams of their own, which are no answers. */
+  readonly listens?: Pick<ModernListens, 'serve'> | undefined;
 }
 
 export function createModernLeg(deps: ModernDeps): ModernLeg {
@@ -41,6 +44,9 @@ export function createModernLeg(deps: ModernDeps): ModernLeg {
     async post(ticket, headers, message, envelope, out) {
       // Header rules are undefined for notifications; cancelling is done by closing (protocol.md §2.2, §2.5).
       if (message.kind === 'notification') return out.empty(202);
+      if (message.method === 'subscriptions/listen' && deps.listens !== undefined) {
+        return deps.listens.serve({ ticket, headers, message, envelope, out });
+      }
       const turn = begin(deps, frames, ticket, message, envelope, out);
       const refusal = climb({ route: ticket.route, headers, message, envelope });
       if (refusal !== null) return turn.refuse(refusal);

@@ -3,11 +3,11 @@
 
 import { bytesOf } from '@lockkeeper/protocol/json/compose';
 import { NO_BODY } from '@lockkeeper/protocol/link/frames';
+import { subscribedBy } from '@lockkeeper/protocol/mcp/subscribed';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { StreamReply } from '../link/contract.ts';
 import type { Change, FaultHead } from '../raise/contract.ts';
 import { LIST_KINDS, listOf, type Wanted } from './contract.ts';
-import { subscribedBy } from './match.ts';
 
 /** Between us and the gateway: what of the listen is honoured. */
 export const HONOURED = 'lk/honoured';
