@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
+import fc from 'fast-check';
+import { judgeQuestions } from '../../src/route/questions/judge.ts';
 import { ALL, asks, FORM } from './asking.ts';
 import { metaOf, read, refusalOf, type Scene, stageOf, textOf } from './stage.ts';
 
@@ -185,4 +187,23 @@ test('a state too large to be sealed is said to be so', async () => {
   const refusal = refusalOf(await scene(FORM, 'x'.repeat(300_000)).ask('tools/call', CALL, { capabilities: ALL }));
   assert.equal(refusal.reason, 'upstream-protocol');
   assert.match(refusal.message ?? '', /too large/);
+});
+
+test('any JSON in the place of questions is judged, and what passes without an edit passes byte for byte', () => {
+  const asking = { declared: ALL, asker: null, alone: true };
+  const method = fc.constantFrom('elicitation/create', 'sampling/createMessage', 'roots/list', 'x', 7, null);
+  const value = fc.oneof(
+    fc.jsonValue({ maxDepth: 3 }),
+    fc.dictionary(fc.string(), fc.record({ method, params: fc.jsonValue({ maxDepth: 3 }) })),
+    fc.dictionary(fc.string(), fc.record({ method, params: fc.constant({ message: 'm' }) }, { requiredKeys: [] })),
+  );
+  fc.assert(
+    fc.property(value, fc.boolean(), (requests, pretty) => {
+      const text = JSON.stringify(requests, null, pretty ? 2 : 0);
+      const judged = judgeQuestions(Buffer.from(`"inputRequests":${text}`), asking);
+      if (judged.kind === 'fine') assert.equal(Buffer.from(judged.members).toString(), `"inputRequests":${text}`);
+      else assert.notEqual(judged.why, '');
+    }),
+    { numRuns: 500 },
+  );
 });
