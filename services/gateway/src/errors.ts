@@ -106,6 +106,13 @@ export const CATALOGUE = {
   'invalid-params': { blame: 'client', status: 200, code: -32602, retry: 'never', words: 'Invalid params.' },
   'unknown-name': { blame: 'client', status: 200, code: -32602, retry: 'never', words: 'Unknown name.' },
   'unknown-resource': { blame: 'client', status: 200, code: -32602, retry: 'never', words: 'Resource not found.' },
+  'unknown-task': {
+    blame: 'client',
+    status: 200,
+    code: -32602,
+    retry: 'never',
+    words: 'Task not found.',
+  },
   'bad-cursor': {
     blame: 'client',
     status: 200,

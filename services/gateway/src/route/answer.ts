@@ -8,6 +8,7 @@ import type { Refusal } from '../errors.ts';
 import type { Answer, AnswerFn, AnswerListener, Ask, Exchange } from '../exchange.ts';
 import type { Kind } from '../policy/decide.ts';
 import type { StateContent } from '../seal/state.ts';
+import { answerTask } from '../tasks/answer-task.ts';
 import { callUpstream } from './call.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import type { ListKind } from './catalogue/items.ts';
@@ -95,6 +96,7 @@ async function walk(room: Room, sight: Sight, ask: Ask, listener: AnswerListener
   const facts = factsOf(sight.exchange, ask.method);
   if (facts === undefined || BESIDE.has(ask.method)) return refused('unknown-method');
   if (ask.method === 'server/discover') return answerDiscover(room, sight, listener);
+  if (facts.capability === 'tasks') return answerTask(room, sight, ask);
   const denied = authorize(sight, facts);
   if (denied !== null) return denied;
   const list = LIST_KINDS.get(ask.method);

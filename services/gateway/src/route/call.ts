@@ -8,6 +8,8 @@ import type { Era } from '@lockkeeper/protocol/mcp/revision';
 import type { Answer, AnswerListener, Ask, Exchange } from '../exchange.ts';
 import type { LinkAnswer } from '../link/contract.ts';
 import type { StateContent } from '../seal/state.ts';
+import { created } from '../tasks/created.ts';
+import { offerOf } from '../tasks/offer.ts';
 import { rewriteErrorData, rewriteLog, rewriteMeta, rewriteResult } from './aggregate/rewrite.ts';
 import { bodyOf, inputResponsesOf } from './body.ts';
 import { notComplete } from './catalogue/catalogue.ts';
@@ -43,6 +45,7 @@ export async function callUpstream(
   if (foreign !== null)
     return refused('invalid-params', { message: `params.inputResponses.${foreign.slice(0, 60)} is no answer.` });
   const xid = continued?.xid ?? exchange.xid;
+  const task = offerOf(room, exchange, up.spec, ask);
   const request = linkRequest(exchange, up, xid, {
     method: ask.method,
     body: bodyOf(ask, target.edits, inputResponses),
@@ -50,12 +53,16 @@ export async function callUpstream(
     ask,
     ...(facts.nameKey === undefined ? {} : { name: target.name }),
     ...(continued === undefined ? {} : { continued }),
+    ...(task === undefined ? {} : { task }),
   });
   const server = exchange.route.aggregate ? up.spec.name : null;
   const hears = server === null ? listener : attributed(listener, server);
   const answer = await room.deps.link.call(request, hears, exchange.signal);
   if (answer.kind === 'fault') return failed(answer.fault, call, ask, server);
   if (answer.head.resultType === 'input_required') return asked(room, exchange, { ...call, xid }, ask, answer);
+  if (answer.head.resultType === 'task' && task !== undefined) {
+    return created(room, exchange, { up, era: call.era, tool: target.name }, answer);
+  }
   return settled(answer, call, ask, server);
 }
 
@@ -75,7 +82,7 @@ function settled(
   server: string | null,
 ): Step {
   const { resultType, meta, origin } = answer.head;
-  // No task is declared possible: what was not negotiated is a breach (protocol.md §4.3, GB-057).
+  // What was not negotiated is a breach (protocol.md §4.3, GB-057).
   if (resultType !== 'complete') return faulted(notComplete(resultType), up.spec, era);
   const members = server === null ? answer.body : rewriteResult(ask.method, answer.body, server);
   const own = server === null ? meta : rewriteMeta(meta, server);

@@ -6,6 +6,7 @@ import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import type { Era } from '@lockkeeper/protocol/mcp/revision';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Store } from '@lockkeeper/state/store';
+import type { TaskStore } from '@lockkeeper/state/tasks/task-store';
 import type { Answer, Attribution, Exchange } from '../exchange.ts';
 import type { Link } from '../link/contract.ts';
 import type { Decision, Kind } from '../policy/decide.ts';
@@ -69,6 +70,8 @@ export interface RouteDeps {
   readonly ring: SealRing;
   readonly log: RouteLog;
   readonly newXid: () => string;
+  /** Where tasks are kept; without it none are served. */
+  readonly tasks?: TaskStore;
   readonly observer?: RouteObserver;
   /** Whether questions of servers reach the caller. False: no roots, sampling or elicitation is declared upstream. */
   readonly questions?: boolean;

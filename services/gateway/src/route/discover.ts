@@ -4,9 +4,10 @@
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import { objectOf } from '@lockkeeper/protocol/json/compose';
 import type { ServerCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
-import { UI_EXTENSION } from '@lockkeeper/protocol/mcp/meta';
+import { TASKS_EXTENSION, UI_EXTENSION } from '@lockkeeper/protocol/mcp/meta';
 import { servedRevisions } from '../era/served.ts';
-import type { AnswerListener } from '../exchange.ts';
+import type { AnswerListener, Exchange } from '../exchange.ts';
+import { servesTasks } from '../tasks/offer.ts';
 import { mergeInstructions } from './aggregate/instructions.ts';
 import { tellUnavailable, type Unavailable, unavailableMeta } from './aggregate/outage.ts';
 import type { Entry } from './catalogue/kept.ts';
@@ -97,7 +98,7 @@ export async function answerDiscover(room: Room, sight: Sight, listener: AnswerL
   const only = exchange.route.aggregate ? undefined : found.entries[0]?.value;
   const whole = objectOf([
     `"supportedVersions":${JSON.stringify(servedRevisions(exchange.route))}`,
-    `"capabilities":${JSON.stringify(found.capabilities)}`,
+    `"capabilities":${JSON.stringify(withTasks(room, exchange, found.capabilities))}`,
     found.instructions === undefined ? undefined : `"instructions":${JSON.stringify(found.instructions)}`,
     only?.extra,
     `"ttlMs":${Math.floor(Math.min(most, ...ttls))},"cacheScope":"private"`,
@@ -105,4 +106,10 @@ export async function answerDiscover(room: Room, sight: Sight, listener: AnswerL
   const meta = [only?.meta, unavailableMeta(exchange, found.missing)].filter((m) => m !== undefined).join(',');
   const members = whole.subarray(1, whole.length - 1);
   return { kind: 'result', resultType: 'complete', members, ...(meta === '' ? {} : { meta }) };
+}
+
+/** Any long call may become a task here, whatever its server knows of them (design §4 amendment 9). */
+function withTasks(room: Room, exchange: Exchange, capabilities: ServerCapabilities): ServerCapabilities {
+  if (!servesTasks(room, exchange) || capabilities.tools === undefined) return capabilities;
+  return { ...capabilities, extensions: { ...capabilities.extensions, [TASKS_EXTENSION]: {} } };
 }

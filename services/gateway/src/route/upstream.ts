@@ -1,7 +1,7 @@
 // From an exchange and a server spec to what the link needs: owner key, capabilities cut by `ask`, envelope. Pure.
 
 import { mayAsk, type ServerSpec } from '@lockkeeper/protocol/config/settings';
-import type { Principal } from '@lockkeeper/protocol/link/frames';
+import type { Principal, TaskOffer } from '@lockkeeper/protocol/link/frames';
 import { ownerKey } from '@lockkeeper/protocol/link/keys';
 import { type AskSettings, fingerprintOf, projectCapabilities } from '@lockkeeper/protocol/mcp/fingerprint';
 import { MODERN } from '@lockkeeper/protocol/mcp/revision';
@@ -45,6 +45,7 @@ export interface Errand {
   readonly ask?: Ask;
   /** What it goes on with. */
   readonly continued?: StateContent;
+  readonly task?: TaskOffer;
 }
 
 export function linkRequest(exchange: Exchange, up: Upstream, xid: string, errand: Errand): LinkRequest {
@@ -78,6 +79,7 @@ export function linkRequest(exchange: Exchange, up: Upstream, xid: string, erran
     ...(errand.name === undefined ? {} : { name: errand.name }),
     ...(errand.continued === undefined ? {} : continuing(errand.continued)),
     ...(ask?.wait === true ? { wait: true } : {}),
+    ...(errand.task === undefined ? {} : { task: errand.task }),
     ...(ask?.fromSeq === undefined ? {} : { fromSeq: ask.fromSeq }),
   };
 }

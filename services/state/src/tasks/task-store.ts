@@ -3,6 +3,8 @@
 // told by a hint; who hears it reads again.
 
 import type { Principal } from '@lockkeeper/protocol/link/frames';
+import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
+import type { Era } from '@lockkeeper/protocol/mcp/revision';
 import { keyOf, type Store } from '../store.ts';
 
 /** What a handle stands for. Compared on every use (protocol.md §5.0 I5). */
@@ -12,8 +14,12 @@ export interface TaskRecord {
   readonly route: string;
   readonly server: string;
   readonly digest: string;
+  /** Of the server. */
+  readonly era: Era;
   /** The tool's own name: policy is asked again each time. */
   readonly tool: string;
+  /** What its server may ask of the caller, as it was declared when the task was made. */
+  readonly capabilities: ClientCapabilities;
   readonly node: string;
   readonly incarnation: string;
   /** The server's own id of it; absent where the node keeps the task itself. */
@@ -22,7 +28,6 @@ export interface TaskRecord {
   /** Unix ms: after it the task may be forgotten. */
   readonly endsAt: number;
   readonly ttlMs: number;
-  readonly pollIntervalMs?: number;
 }
 
 export interface StoredTask {
