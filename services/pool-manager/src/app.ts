@@ -69,6 +69,8 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     host: { ...deps.host, tmpDir },
     token: randomToken,
     maxLineBytes: () => config.current().limits.maxLineBytes,
+    // A call may run from here on, so its gateway must know (design §4 `started`).
+    beforeWrite: () => server.flush(),
   });
   const connector = createConnector({
     ...{ spawn, store, clock, log },
@@ -111,6 +113,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     nonce: randomToken,
     clock,
     listen: { host, port },
+    promises: 'by-flush',
     log: (level, words) => log[level]({}, words),
     stall,
   });

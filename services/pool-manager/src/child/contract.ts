@@ -25,13 +25,20 @@ export interface ChildEvents {
   fault(kind: 'line-too-long' | 'not-json' | 'not-utf8', detail: string, id?: string | null): void;
   /** Once, after the last line. Never while `Spawn` runs. */
   exit(reason: ExitReason): void;
+  /** After `takes` said no: it may say yes now. */
+  room?(): void;
 }
 
 export interface Child {
   readonly pid: number | undefined;
   readonly startedAt: number;
-  /** Queues one message and adds a newline; raw line breaks inside become blanks. False: over the bound, not queued. */
+  /**
+   * Queues one message and adds a newline; raw line breaks inside become blanks. False: over the bound, not queued. The
+   * bound lies well above what `takes` allows, so who asks first is not refused, and a cancel always finds a place.
+   */
   send(message: Uint8Array): boolean;
+  /** Whether a message of that size need not wait for those before it. */
+  takes(bytes: number): boolean;
   /** Stop reading stdout (only ever for a process with one call, design §5). */
   pause(): void;
   resume(): void;

@@ -22,6 +22,8 @@ export interface SpawnDeps {
   readonly token: () => string;
   readonly maxLineBytes: () => number;
   readonly patience?: Partial<Patience>;
+  /** What must be on the wire before a child is given anything to do. */
+  readonly beforeWrite?: () => void;
 }
 
 interface Started {
@@ -49,6 +51,7 @@ export function createSpawn(deps: SpawnDeps): Spawn {
       log: deps.log,
       maxLineBytes: deps.maxLineBytes(),
       wrapped: prefix.length > 0,
+      beforeWrite: deps.beforeWrite ?? (() => {}),
     });
   };
 }

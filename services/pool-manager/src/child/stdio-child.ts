@@ -45,6 +45,8 @@ export interface StdioChildParts {
   readonly log: Pick<Log, 'warn'>;
   readonly maxLineBytes: number;
   readonly wrapped: boolean;
+  /** Right before bytes are written to it. */
+  readonly beforeWrite: () => void;
 }
 
 type Phase = 'running' | 'closing' | 'terminating' | 'killing' | 'ended';
@@ -82,6 +84,10 @@ export class StdioChild implements Child {
 
   send(message: Uint8Array): boolean {
     return this.phase === 'running' && this.stdin !== null && this.stdin.send(message);
+  }
+
+  takes(bytes: number): boolean {
+    return this.phase === 'running' && this.stdin !== null && this.stdin.takes(bytes);
   }
 
   pause(): void {
@@ -148,10 +154,11 @@ export class StdioChild implements Child {
     child.stderr?.on('error', () => {});
     if (child.stdin === null) return null;
     child.stdin.on('error', () => this.pipeClosed('closed its input'));
-    const { clock, patience } = this.parts;
+    const { clock, patience, beforeWrite, events } = this.parts;
     const seconds = Math.round(patience.stallMs / 1000);
     const stalled = () => this.abort(`did not read its input for ${seconds} s`);
-    return new StdinQueue(child.stdin, { clock, stallMs: patience.stallMs, stalled });
+    const room = () => events.room?.();
+    return new StdinQueue(child.stdin, { clock, stallMs: patience.stallMs, stalled, beforeWrite, room });
   }
 
   /** Usually its exit follows at once; if not, it is of no use any more (GB-023). */

@@ -11,6 +11,7 @@ import { breach, fault, type Outcome } from './result/outcome.ts';
 import { Pages } from './result/pages.ts';
 import { keep, vendorMeta, withMembers } from './result/split.ts';
 import type { Speaker } from './speaker.ts';
+import type { Turn } from './wire/line-up.ts';
 import type { Response } from './wire/message.ts';
 import type { Waiter, Wire } from './wire/wire.ts';
 
@@ -29,6 +30,8 @@ export class Call implements UpstreamCall, Waiter {
   private readonly reply: UpstreamReply;
   private readonly pages: Pages | null;
   private cursor: string | null = null;
+  /** Stands in line. */
+  private turn: Turn | null = null;
   private id = 0;
   private retried = false;
   private done = false;
@@ -46,17 +49,33 @@ export class Call implements UpstreamCall, Waiter {
     const { wire, speaker } = this.owner;
     const base = speaker.params(this.head, this.members);
     const params = this.cursor === null ? base : withMembers(base, `"cursor":${this.cursor}`);
+    this.turn = { bytes: params.length, go: () => this.go(params), refuse: (words) => this.refused(words) };
+    wire.enter(this.turn);
+  }
+
+  private go(params: Uint8Array): void {
+    const { wire, speaker } = this.owner;
+    this.turn = null;
+    const mayHaveRun = this.cursor !== null;
+    if (wire.exited !== null) {
+      this.settle(fault('lost', `the server has ended: ${wire.exited.words}`, { mayHaveRun }));
+      return;
+    }
     this.reply.started();
     this.id = wire.request(this.head.method, (id) => speaker.meta(this.head, id), params, this);
-    if (this.id !== 0) return;
-    const mayHaveRun = this.cursor !== null;
-    if (wire.exited !== null) this.settle(fault('lost', `the server has ended: ${wire.exited.words}`, { mayHaveRun }));
-    else this.settle(fault('busy', 'the server does not read its input', { mayHaveRun }));
+    if (this.id === 0) this.refused('the server does not read its input');
+  }
+
+  private refused(words: string): void {
+    this.turn = null;
+    this.settle(fault('busy', words, { mayHaveRun: this.cursor !== null }));
   }
 
   cancel(reason: string): void {
     if (this.done) return;
-    this.owner.wire.abandon(this.id, reason);
+    const { turn } = this;
+    this.turn = null;
+    if (turn === null || !this.owner.wire.leave(turn)) this.owner.wire.abandon(this.id, reason);
     this.settle(fault('cancelled', reason));
   }
 

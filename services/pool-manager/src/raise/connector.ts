@@ -13,7 +13,7 @@ import { withoutAsking } from './carry.ts';
 import { type Change, type Connection, type Connector, type Log, type Questions, StartError } from './contract.ts';
 import { createFinder, evidenceOf, isWeak } from './finder.ts';
 import { createSpares } from './spares.ts';
-import { Contradiction, createStarter } from './start.ts';
+import { Contradiction, createStarter, type StarterLimits } from './start.ts';
 import { createVerdicts } from './verdicts.ts';
 
 export interface ConnectorTimings {
@@ -52,7 +52,7 @@ export interface ConnectorDeps {
   readonly clientInfo: Implementation;
   /** Unguessable text, for the lock. */
   readonly token: () => string;
-  limits(): { readonly maxResultBytes: number; readonly listTtlMs: number };
+  limits(): StarterLimits;
   /** Absent: nothing that asks is declared upstream. */
   readonly questions?: Questions;
   readonly onChange?: (spec: ServerSpec, change: Change) => void;

@@ -18,12 +18,21 @@ import { ModernSpeaker } from './modern/speaker.ts';
 import { SideOfWire } from './side.ts';
 import { Wire } from './wire/wire.ts';
 
+export interface StarterLimits {
+  readonly maxResultBytes: number;
+  readonly listTtlMs: number;
+  /** Longest wait for a child that does not read. */
+  readonly queueMs?: number;
+}
+
+const MAX_WAIT_MS = 30_000;
+
 export interface StarterDeps {
   readonly spawn: Spawn;
   readonly clock: Clock;
   readonly log: Log;
   readonly clientInfo: Implementation;
-  limits(): { readonly maxResultBytes: number; readonly listTtlMs: number };
+  limits(): StarterLimits;
   readonly questions?: Questions | undefined;
   changed(spec: ServerSpec, change: Change): void;
   /** A running connection behaves as if its era were another. */
@@ -63,6 +72,8 @@ export interface Starter {
 
 export function createStarter(deps: StarterDeps): Starter {
   const endings = new Set<Promise<void>>();
+  const maxWaitMs = () => deps.limits().queueMs ?? MAX_WAIT_MS;
+  const lineUp = { clock: deps.clock, maxWaitMs, waiting: { bytes: 0 } };
 
   function end(wire: Wire, why: string): void {
     const ending = wire.stop(why).finally(() => endings.delete(ending));
@@ -72,7 +83,7 @@ export function createStarter(deps: StarterDeps): Starter {
   /** Runs `work` on a fresh process, which ends when the signal does. */
   async function onProcess<T>(spec: ServerSpec, signal: AbortSignal, work: (wire: Wire) => Promise<T>): Promise<T> {
     signal.throwIfAborted();
-    const wire = new Wire(spec, deps.spawn, deps.log);
+    const wire = new Wire(spec, deps.spawn, deps.log, lineUp);
     const leave = () => end(wire, 'nobody waits for it any more');
     signal.addEventListener('abort', leave, { once: true });
     try {

@@ -63,6 +63,10 @@ export class FakeChild implements Child {
     this.events.exit(this.exited);
   }
 
+  takes(): boolean {
+    return true;
+  }
+
   pause(): void {}
   resume(): void {}
   stderrTail(): string {

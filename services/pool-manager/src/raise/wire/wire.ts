@@ -8,6 +8,7 @@ import { PROGRESS_TOKEN } from '@lockkeeper/protocol/mcp/meta';
 import type { Child, ChildEvents, ExitReason, Spawn } from '../../child/contract.ts';
 import type { Log } from '../contract.ts';
 import { notificationLine, requestLine, responseLine } from './line.ts';
+import { LineUp, type LineUpDeps, type Turn } from './line-up.ts';
 import { type Incoming, messagesOf, numberOf, type Response, type ScannedLine, scanLine } from './message.ts';
 
 export interface Waiter {
@@ -34,6 +35,7 @@ export class Wire {
   readonly closed: Promise<ExitReason>;
   listener: WireListener = { notification: () => {}, request: () => {} };
   private readonly child: Child;
+  private readonly lineUp: LineUp;
   private readonly log: Log;
   private readonly server: string;
   private readonly waiters = new Map<number, Waiter>();
@@ -44,7 +46,7 @@ export class Wire {
   private longLines = 0;
   private exit: ExitReason | null = null;
 
-  constructor(spec: ServerSpec, spawn: Spawn, log: Log) {
+  constructor(spec: ServerSpec, spawn: Spawn, log: Log, lineUp: LineUpDeps) {
     this.log = log;
     this.server = spec.name;
     const { promise, resolve } = Promise.withResolvers<ExitReason>();
@@ -52,11 +54,13 @@ export class Wire {
     const events: ChildEvents = {
       line: (line, found) => this.read(line, found),
       fault: (kind, detail, id) => this.childFault(kind, detail, id ?? null),
+      room: () => this.lineUp.serve(),
       exit: (reason) => {
         resolve(reason);
         this.ended(reason);
       },
     };
+    this.lineUp = new LineUp(lineUp, (bytes) => this.child.takes(bytes));
     this.child = spawn(spec, events);
   }
 
@@ -75,6 +79,17 @@ export class Wire {
 
   stderrTail(): string {
     return this.child.stderrTail();
+  }
+
+  /** Tells the turn to go when its request may be sent: at once, as long as the child reads. */
+  enter(turn: Turn): void {
+    if (this.exit === null) this.lineUp.enter(turn);
+    else turn.go();
+  }
+
+  /** False: it went already, or was refused. */
+  leave(turn: Turn): boolean {
+    return this.lineUp.leave(turn);
   }
 
   /** The id under which it was sent, which is its progress token too; 0 when the child takes no more. */
@@ -211,6 +226,7 @@ export class Wire {
     this.waiters.clear();
     this.abandoned.clear();
     for (const waiter of lost) waiter.lost(reason);
+    this.lineUp.end();
   }
 }
 
