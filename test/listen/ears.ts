@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from 'node:url';
 import { eventually } from '../harness/eventually.ts';
-import { callModern, type ModernWish, modernRequest } from '../harness/messages.ts';
+import { callLegacy, callModern, type ModernWish, modernRequest } from '../harness/messages.ts';
 import { type RawResponse, sendRaw } from '../harness/raw.ts';
 import { messagesIn } from '../harness/raw-sse.ts';
 
@@ -86,4 +86,56 @@ export interface Told {
 
 export async function told(url: string, wish: Partial<ModernWish> = {}, name = 'subscriptions'): Promise<Told> {
   return JSON.parse(await tool(url, name, {}, wish)) as Told;
+}
+
+export interface LegacyEars {
+  readonly session: string;
+  readonly messages: readonly Message[];
+  count(method: string, uri?: string): number;
+  wait(method: string, times?: number, uri?: string): Promise<void>;
+  close(): void;
+}
+
+/** The standalone stream of a session. */
+export async function openStream(url: string, session: string, token?: string): Promise<LegacyEars> {
+  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const headers = { accept: 'text/event-stream', 'mcp-session-id': session, ...authorization };
+  const response = await sendRaw(url, { method: 'GET', headers });
+  if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
+  const messages: Message[] = [];
+  const read = async (): Promise<void> => {
+    for await (const message of messagesIn(response.events())) messages.push(message as Message);
+  };
+  read().catch(() => {}); // closed by us
+  const count = (method: string, uri?: string) =>
+    messages.filter((m) => m.method === `notifications/${method}` && (uri === undefined || m.params?.uri === uri))
+      .length;
+  return {
+    session,
+    messages,
+    count,
+    wait: async (method, times = 1, uri) => {
+      await eventually(() => count(method, uri) >= times, { deadlineMs: 10_000 }).catch((error: unknown) => {
+        throw new Error(`no ${method} ×${times}: ${JSON.stringify(messages)}`, { cause: error });
+      });
+    },
+    close: () => response.destroy(),
+  };
+}
+
+/** A request of a legacy session; its result, or its error's code. */
+export async function ask(
+  url: string,
+  session: string,
+  method: string,
+  params: object,
+  token?: string,
+): Promise<unknown> {
+  const { message } = await callLegacy(url, {
+    session,
+    revision: '2025-11-25',
+    ...(token === undefined ? {} : { token }),
+    message: { jsonrpc: '2.0', id: 5, method, params },
+  });
+  return message?.result ?? (message?.error as { code: number } | undefined)?.code;
 }

@@ -3,6 +3,7 @@
 // allowed when it began may be so no longer (design §5 "Revocation"). A server that is down leaves the rest told.
 
 import type { ServerSpec, Snapshot } from '@lockkeeper/protocol/config/settings';
+import type { ServerCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import { splitUri, suffixUri } from '@lockkeeper/protocol/mcp/names';
 import { subscribedBy } from '@lockkeeper/protocol/mcp/subscribed';
 import type { Clock } from '@lockkeeper/state/clock';
@@ -31,6 +32,15 @@ export interface Ears {
 }
 
 /** `uris` are those of the route. */
+export type Added =
+  /** Updates of it will be told. */
+  | 'told'
+  /** No such resource for this caller, or its server does not want to. */
+  | 'refused'
+  /** Its server knows no subscriptions. */
+  | 'unsupported'
+  | { readonly fault: CallFault; readonly spec: ServerSpec };
+
 export type Opened =
   | { readonly kind: 'honoured'; readonly honoured: Wanted }
   | { readonly kind: 'fault'; readonly fault: CallFault; readonly spec: ServerSpec };
@@ -40,6 +50,12 @@ interface Part {
   readonly seat: Seat;
   wanted: Wanted;
   honoured: Wanted;
+}
+
+/** A server and a URI of its own. */
+interface Place {
+  readonly spec: ServerSpec;
+  readonly uri: string;
 }
 
 /** How long a client waits for its acknowledgement; a server that takes longer is left out of it. */
@@ -55,6 +71,7 @@ export class Audience {
   private readonly uris: Set<string>;
   /** By server name. */
   private readonly parts = new Map<string, Part>();
+  private readonly profiles = new Map<string, ServerCapabilities>();
   private over = false;
 
   constructor(deps: AudienceDeps, exchange: Exchange, wanted: Wanted, ears: Ears) {
@@ -75,20 +92,17 @@ export class Audience {
     return { kind: 'honoured', honoured: this.honoured() };
   }
 
-  /** Legacy sessions subscribe one by one. True: updates of it will be told. */
-  async add(uri: string): Promise<boolean> {
+  /** Legacy sessions subscribe one by one. */
+  async add(uri: string): Promise<Added> {
     const place = this.locate(uri);
-    if (this.over || place === null) return false;
+    if (this.over || place === null) return 'refused';
     this.uris.add(uri);
-    const part = this.parts.get(place.spec.name);
-    if (part === undefined) {
-      if ((await this.sitAt(place.spec)) !== null) return false;
-    } else if (!part.honoured.uris.has(place.uri)) {
-      await this.rewish(part);
-    }
-    const told = this.parts.get(place.spec.name)?.honoured.uris.has(place.uri) === true;
-    if (!told) this.drop(uri);
-    return told;
+    const fault = await this.sitFor(place);
+    if (this.tells(place)) return 'told';
+    this.drop(uri);
+    if (fault !== null) return { fault, spec: place.spec };
+    const profile = this.profiles.get(place.spec.name);
+    return profile !== undefined && profile.resources?.subscribe !== true ? 'unsupported' : 'refused';
   }
 
   drop(uri: string): void {
@@ -98,6 +112,11 @@ export class Audience {
     part.wanted = this.wishAt(part.spec);
     part.honoured = narrowed(part.honoured, part.wanted);
     part.seat.want(part.wanted);
+  }
+
+  /** What is told now. */
+  get told(): Wanted {
+    return this.honoured();
   }
 
   /** A newer configuration: seats follow it, and what is seen may have changed as a whole. */
@@ -162,6 +181,7 @@ export class Audience {
     if (this.over) return null;
     // A server that is down now may be back later: its seat is kept, and tells so then.
     if (profile.kind === 'fault' && !exchange.route.aggregate) return profile.fault;
+    if (profile.kind === 'kept') this.profiles.set(spec.name, profile.entry.value.capabilities);
     const wanted = profile.kind === 'fault' ? wish : declared(wish, profile.entry.value.capabilities);
     if (wanted.lists.size + wanted.uris.size === 0) return null;
     const { principal } = exchange.caller;
@@ -174,7 +194,20 @@ export class Audience {
     return null;
   }
 
+  private async sitFor(place: Place): Promise<CallFault | null> {
+    const part = this.parts.get(place.spec.name);
+    if (part === undefined) return this.sitAt(place.spec);
+    if (!part.honoured.uris.has(place.uri)) await this.rewish(part);
+    return null;
+  }
+
+  private tells(place: Place | null): boolean {
+    return place !== null && this.parts.get(place.spec.name)?.honoured.uris.has(place.uri) === true;
+  }
+
   private async rewish(part: Part): Promise<void> {
+    const has = this.profiles.get(part.spec.name);
+    if (has !== undefined && has.resources?.subscribe !== true) return;
     part.wanted = { lists: part.wanted.lists, uris: this.wishAt(part.spec).uris };
     part.seat.want(part.wanted);
     const ready = await atMost(this.deps.clock, READY_MS, part.seat.ready(), null);
@@ -196,10 +229,7 @@ export class Audience {
       (list) =>
         this.lists.has(list) && (aggregate ? this.shows(list) : parts.some(({ honoured }) => honoured.lists.has(list))),
     );
-    const uris = [...this.uris].filter((uri) => {
-      const place = this.locate(uri);
-      return place !== null && this.parts.get(place.spec.name)?.honoured.uris.has(place.uri) === true;
-    });
+    const uris = [...this.uris].filter((uri) => this.tells(this.locate(uri)));
     return { lists: new Set(lists), uris: new Set(uris) };
   }
 
@@ -231,7 +261,7 @@ export class Audience {
   }
 
   /** The server and its own URI; null: there is none such that this caller may have. */
-  private locate(uri: string): { readonly spec: ServerSpec; readonly uri: string } | null {
+  private locate(uri: string): Place | null {
     const split = this.exchange.route.aggregate ? splitUri(uri) : { uri, server: this.sight.servers[0]?.name ?? '' };
     const spec = this.sight.servers.find((s) => s.name === split?.server);
     if (split === null || spec === undefined || !this.sight.sees(spec.name, 'resource', split.uri)) return null;
@@ -239,14 +269,7 @@ export class Audience {
   }
 }
 
-function declared(
-  wish: Wanted,
-  has: {
-    readonly tools?: { readonly listChanged?: boolean };
-    readonly prompts?: { readonly listChanged?: boolean };
-    readonly resources?: { readonly subscribe?: boolean; readonly listChanged?: boolean };
-  },
-): Wanted {
+function declared(wish: Wanted, has: ServerCapabilities): Wanted {
   return {
     lists: new Set([...wish.lists].filter((list) => has[list]?.listChanged === true)),
     uris: has.resources?.subscribe === true ? wish.uris : NOTHING.uris,

@@ -1,0 +1,334 @@
+// Who listens for a legacy session, and how it is told (protocol.md §5.3 "list_changed", "resources/subscribe", §5.8 #25):
+// one replica at a time, that which holds its stream, else the last one that served it. Changes go out on one stream;
+// with none open each kind is kept once and told when one opens. A replica that died while it listened leaves a gap,
+// and whoever comes after it calls everything changed.
+
+import type { Clock, Timer } from '@lockkeeper/state/clock';
+import { LRUCache } from 'lru-cache';
+import type { Refusal } from '../../errors.ts';
+import type { Authenticated, Exchange } from '../../exchange.ts';
+import type { Audience, Ears } from '../../listen/audience.ts';
+import { LIST_KINDS, type News, type Wanted } from '../../listen/contract.ts';
+import { refusalOf } from '../../route/refuse.ts';
+import type { Hints } from '../../session/hints.ts';
+import type { Random } from '../../session/id.ts';
+import type { Presence } from '../../session/presence.ts';
+import type { Session } from '../../session/record.ts';
+import { exchangeOf } from './forward.ts';
+import { callerOf } from './gate.ts';
+import type { Subscriptions, Watcher } from './subscriptions.ts';
+
+export type MakeAudience = (exchange: Exchange, wanted: Wanted, ears: Ears) => Audience;
+
+export interface WatchesDeps {
+  readonly subscriptions: Subscriptions;
+  readonly audience: MakeAudience;
+  readonly presence: Pick<Presence, 'self' | 'alive'>;
+  readonly hints: Pick<Hints, 'on' | 'send'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly keepMs: () => number;
+  /** To one stream of the session. False: there is none that is held here. */
+  readonly tell: (session: Session, text: string, name: string) => Promise<boolean>;
+  readonly failed: (what: string, error: unknown) => void;
+}
+
+export interface Watches {
+  /** The session has begun, or was seen: somebody must listen for it. */
+  seen(session: Session, ticket: Authenticated): void;
+  /** A stream of it is open here. `end` closes it, when the token it was opened with is no longer good. */
+  opened(session: Session, ticket: Authenticated, end: () => void): () => void;
+  /** Null: subscribed. */
+  subscribe(session: Session, ticket: Authenticated, uri: string): Promise<Refusal | null>;
+  unsubscribe(session: Session, uri: string): Promise<void>;
+  ended(session: Pick<Session, 'id'>): void;
+  reload(snapshot: Authenticated['snapshot']): void;
+  close(): void;
+}
+
+interface Watch {
+  readonly session: Session;
+  readonly audience: Audience;
+  ticket: Authenticated;
+  mark: Watcher;
+  readonly streams: Set<() => void>;
+  /** Tellings, one after another. */
+  turn: Promise<void>;
+  timers: Set<Timer>;
+  over: boolean;
+}
+
+const CHECK_EVERY_MS = 30_000;
+const MAX_CHECKED = 50_000;
+const REOPEN_MS = 15_000;
+/** Until the replica that listens has heard of it. */
+const OVERLAP_MS = 5_000;
+const MAX_TIMER_MS = 2 ** 31 - 1;
+const LISTS: ReadonlySet<(typeof LIST_KINDS)[number]> = new Set(LIST_KINDS);
+
+export function createWatches(deps: WatchesDeps): Watches {
+  const { subscriptions, clock, presence, failed } = deps;
+  const here = new Map<string, Watch>();
+  const starting = new Map<string, Promise<Watch | null>>();
+  const checked = new LRUCache<string, true>({ max: MAX_CHECKED, ttl: CHECK_EVERY_MS });
+  let count = 0;
+  let closed = false;
+
+  deps.hints.on((hint) => {
+    const watch = here.get(hint.id);
+    if (watch === undefined) return;
+    if (hint.kind === 'ended') stop(watch);
+    else if (hint.kind === 'changed')
+      void follow(watch, false).catch((error: unknown) => failed('subscriptions', error));
+  });
+
+  function stop(watch: Watch): void {
+    if (watch.over) return;
+    watch.over = true;
+    if (here.get(watch.session.id) === watch) here.delete(watch.session.id);
+    for (const timer of watch.timers) timer.clear();
+    watch.audience.close();
+  }
+
+  /** Takes the watch over from whoever has it. */
+  async function take(session: Session, ticket: Authenticated, stream: boolean): Promise<Watch | null> {
+    const before = await subscriptions.watcher(session);
+    const orphaned = before !== null && before.replica !== presence.self && !(await presence.alive(before.replica));
+    const token = Buffer.from(deps.random(9)).toString('base64url');
+    const mark: Watcher = { replica: presence.self, token, stream };
+    await subscriptions.watch(session, mark);
+    if (closed) return null;
+    const known = here.get(session.id);
+    if (known !== undefined) {
+      known.mark = mark;
+      known.ticket = ticket;
+      return known;
+    }
+    const uris = await subscriptions.all(session);
+    const watch = make(session, ticket, mark, new Set(uris));
+    here.set(session.id, watch);
+    await openAudience(watch, orphaned);
+    keep(watch);
+    return watch;
+  }
+
+  function make(session: Session, ticket: Authenticated, mark: Watcher, uris: ReadonlySet<string>): Watch {
+    const exchange = exchangeOf({ ticket, caller: callerOf(session), xid: ticket.xid }, {}, NEVER);
+    const audience = deps.audience(
+      exchange,
+      { lists: LISTS, uris },
+      {
+        hear: (news) => say(watch, news),
+        revoked: (what) => forget(watch, what),
+        gone: () => stop(watch),
+      },
+    );
+    const watch: Watch = {
+      ...{ session, audience, ticket, mark },
+      ...{ streams: new Set(), turn: Promise.resolve(), timers: new Set(), over: false },
+    };
+    return watch;
+  }
+
+  async function openAudience(watch: Watch, gap: boolean): Promise<void> {
+    const opened = await watch.audience.open();
+    if (watch.over) return;
+    // Its server cannot be had: tried again, and then nobody knows what was missed.
+    if (opened.kind === 'fault') return later(watch, REOPEN_MS, () => void openAudience(watch, true));
+    if (!gap) return;
+    for (const list of opened.honoured.lists) say(watch, { kind: 'list', list });
+    for (const uri of opened.honoured.uris) say(watch, { kind: 'updated', uri });
+  }
+
+  function later(watch: Watch, ms: number, run: () => void): void {
+    const timer = clock.setTimer(ms, () => {
+      watch.timers.delete(timer);
+      if (!watch.over) run();
+    });
+    timer.unref?.();
+    watch.timers.add(timer);
+  }
+
+  /** The mark must outlive the session's idle time; the session's end is noticed even if its hint is lost. */
+  function keep(watch: Watch): void {
+    later(watch, deps.keepMs(), () => {
+      subscriptions
+        .keepWatch(watch.session, watch.mark)
+        .then(
+          async (mine) => {
+            if (!mine) stop(watch);
+            else await follow(watch, true);
+          },
+          (error: unknown) => failed('session watch', error),
+        )
+        .finally(() => {
+          if (!watch.over) keep(watch);
+        })
+        .catch((error: unknown) => failed('session watch', error));
+    });
+  }
+
+  /** What another replica has subscribed to. Found late, its changes may have been missed. */
+  async function follow(watch: Watch, late: boolean): Promise<void> {
+    const all = new Set(await subscriptions.all(watch.session));
+    const told = watch.audience.told.uris;
+    for (const uri of told) if (!all.has(uri)) watch.audience.drop(uri);
+    for (const uri of all) {
+      if (told.has(uri) || watch.over) continue;
+      const added = await watch.audience.add(uri);
+      if (added === 'told' && late) say(watch, { kind: 'updated', uri });
+    }
+  }
+
+  function forget(watch: Watch, uri: string): void {
+    watch.audience.drop(uri);
+    subscriptions.remove(watch.session, uri).catch((error: unknown) => failed('subscription', error));
+  }
+
+  function say(watch: Watch, news: News): void {
+    if (watch.over) return;
+    watch.turn = watch.turn.then(() => tell(watch, news)).catch((error: unknown) => failed('session news', error));
+  }
+
+  async function tell(watch: Watch, news: News): Promise<void> {
+    const { session } = watch;
+    const now = await subscriptions.watcher(session).catch(() => watch.mark);
+    // Another has it, and hears this as we do (design §4 "fencing").
+    if (now?.token !== watch.mark.token) return stop(watch);
+    const name = `news ${presence.self} ${++count}`;
+    const told = !expired(watch.ticket) && (await deps.tell(session, textOf(news), name).catch(() => false));
+    if (!told) await subscriptions.hold(session, news);
+  }
+
+  function flush(watch: Watch): void {
+    watch.turn = watch.turn
+      .then(async () => {
+        for (const news of await subscriptions.takeHeld(watch.session)) await tell(watch, news);
+      })
+      .catch((error: unknown) => failed('session news', error));
+  }
+
+  function expired({ caller }: Authenticated): boolean {
+    return caller.expiresAt !== null && clock.now() >= caller.expiresAt;
+  }
+
+  function watchExpiry(watch: Watch): void {
+    const at = watch.ticket.caller.expiresAt;
+    if (at === null) return;
+    later(watch, Math.min(MAX_TIMER_MS, Math.max(0, at - clock.now())), () => {
+      if (!expired(watch.ticket)) return watchExpiry(watch);
+      for (const end of [...watch.streams]) end();
+    });
+  }
+
+  /** One start at a time for a session. */
+  function started(session: Session, work: () => Promise<Watch | null>): Promise<Watch | null> {
+    const before = starting.get(session.id) ?? Promise.resolve(null);
+    const next = before.then(work).catch((error: unknown) => {
+      failed('session watch', error);
+      return null;
+    });
+    const done = next.finally(() => {
+      if (starting.get(session.id) === done) starting.delete(session.id);
+    });
+    starting.set(session.id, done);
+    return done;
+  }
+
+  /** Where somebody else listens and is alive, nothing is done. */
+  async function ensure(session: Session, ticket: Authenticated): Promise<Watch | null> {
+    const known = here.get(session.id);
+    if (known !== undefined) return known;
+    const before = await subscriptions.watcher(session);
+    if (before !== null && before.replica !== presence.self && (await presence.alive(before.replica))) return null;
+    return take(session, ticket, session.record.transport === 'sse');
+  }
+
+  async function addHere(watch: Watch, ticket: Authenticated, uri: string): Promise<Refusal | null> {
+    const added = await watch.audience.add(uri);
+    if (added === 'told') return null;
+    if (added === 'unsupported') return { reason: 'unknown-method' };
+    if (added === 'refused') return REFUSED;
+    const exchange = exchangeOf({ ticket, caller: callerOf(watch.session), xid: ticket.xid }, {}, NEVER);
+    return refusalOf(added.fault, added.spec, null, exchange, NO_ASK);
+  }
+
+  return {
+    seen(session, ticket) {
+      if (closed || session.record.revision === null) return;
+      const watch = here.get(session.id);
+      if (watch !== undefined) {
+        const was = expired(watch.ticket);
+        if ((ticket.caller.expiresAt ?? 0) > (watch.ticket.caller.expiresAt ?? 0)) watch.ticket = ticket;
+        if (was && !expired(watch.ticket)) flush(watch);
+        return;
+      }
+      if (checked.has(session.id)) return;
+      checked.set(session.id, true);
+      void started(session, () => ensure(session, ticket));
+    },
+    opened(session, ticket, end) {
+      let left = false;
+      let watch: Watch | null = null;
+      void started(session, async () => {
+        if (left || closed) return null;
+        watch = await take(session, ticket, true);
+        if (watch === null) return null;
+        watch.streams.add(end);
+        watchExpiry(watch);
+        flush(watch);
+        return watch;
+      });
+      return () => {
+        left = true;
+        watch?.streams.delete(end);
+      };
+    },
+    async subscribe(session, ticket, uri) {
+      const watch = await started(session, () => ensure(session, ticket));
+      const temporary = watch === null ? make(session, ticket, NOBODY, new Set()) : null;
+      try {
+        const refusal = await addHere(watch ?? temporary!, ticket, uri);
+        if (refusal !== null) return refusal;
+        if (!(await subscriptions.add(session, uri))) {
+          watch?.audience.drop(uri);
+          return { reason: 'too-many', message: 'This session has as many subscriptions as it may have.' };
+        }
+        if (watch === null) deps.hints.send({ kind: 'changed', tenant: session.record.tenant, id: session.id });
+        return null;
+      } finally {
+        if (temporary !== null) {
+          temporary.timers.add(clock.setTimer(OVERLAP_MS, () => stop(temporary)));
+        }
+      }
+    },
+    async unsubscribe(session, uri) {
+      await subscriptions.remove(session, uri);
+      const watch = here.get(session.id);
+      if (watch !== undefined) watch.audience.drop(uri);
+      else deps.hints.send({ kind: 'changed', tenant: session.record.tenant, id: session.id });
+    },
+    ended({ id }) {
+      const watch = here.get(id);
+      if (watch !== undefined) stop(watch);
+    },
+    reload(snapshot) {
+      for (const { audience } of [...here.values()]) audience.reload(snapshot);
+    },
+    close() {
+      closed = true;
+      for (const watch of [...here.values()]) stop(watch);
+    },
+  };
+}
+
+const NEVER: AbortSignal = new AbortController().signal;
+const NOBODY: Watcher = { replica: '', token: '', stream: false };
+const NO_ASK = { method: 'resources/subscribe', bytes: new Uint8Array(0), params: [], progress: false } as const;
+const REFUSED: Refusal = { reason: 'invalid-params', message: 'This resource cannot be subscribed to.' };
+
+function textOf(news: News): string {
+  if (news.kind === 'list') return `{"jsonrpc":"2.0","method":"notifications/${news.list}/list_changed"}`;
+  const params = `{"uri":${JSON.stringify(news.uri)}}`;
+  return `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":${params}}`;
+}
