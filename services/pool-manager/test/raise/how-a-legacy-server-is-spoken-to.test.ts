@@ -140,6 +140,7 @@ const WRONG_IDS: readonly (readonly [string, (m: Sent) => unknown, string | null
   ['no id', () => ({ error: { code: -32600, message: 'what?' } }), 'protocol'],
   ['id null', () => ({ id: null, result: {} }), 'protocol'],
   ['always id 0', () => ({ id: 0, result: {} }), 'protocol'],
+  ['neither result nor error', (m) => ({ id: m.id }), 'protocol'],
   ['result and error at once', (m) => ({ id: m.id, result: {}, error: { code: 1, message: '' } }), 'protocol'],
   ['a result that is no object', (m) => ({ id: m.id, result: [1] }), 'protocol'],
 ];

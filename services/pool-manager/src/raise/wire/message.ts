@@ -72,8 +72,10 @@ function messageOf(line: Uint8Array, members: readonly Member[], resultMembers: 
     if (id.kind !== 'number' && id.kind !== 'string') return { kind: 'invalid', why: 'request id is not valid' };
     return { kind: 'request', id, method: name, params };
   }
-  if (result === undefined && error === undefined) return { kind: 'invalid', why: 'neither method, result nor error' };
   const known = id !== undefined && id.kind !== 'literal' ? id : undefined;
+  if (known === undefined && result === undefined && error === undefined) {
+    return { kind: 'invalid', why: 'neither method, result nor error' };
+  }
   return { kind: 'response', id: known, result, resultMembers, error };
 }
 

@@ -161,8 +161,9 @@ export class Wire {
       return;
     }
     this.waiters.delete(id!);
-    if (message.result !== undefined && message.error !== undefined) {
-      waiter.spoiled('protocol', 'the server sent result and error in one answer');
+    if ((message.result === undefined) === (message.error === undefined)) {
+      const both = message.result === undefined ? 'neither result nor error' : 'result and error';
+      waiter.spoiled('protocol', `the server sent ${both} in one answer`);
       return;
     }
     waiter.answered(line, message);
