@@ -22,8 +22,8 @@ before(async () => {
       server('marked', 'splits-utf8', { env: { BOM: '1' }, more: { startTimeoutMs: 4000 } }),
       server('errors', 'returns-errors'),
       server('big', 'big-result', { env: {} }),
-      server('told', 'says-anything', { isolation: 'shared' }),
-      server('fragile', 'says-anything', { isolation: 'shared', env: { NAME: 'fragile' } }),
+      server('told', 'says-anything', { isolation: 'shared', more: { pool: { max: 1 } } }),
+      server('fragile', 'says-anything', { isolation: 'shared', env: { NAME: 'fragile' }, more: { pool: { max: 1 } } }),
     ],
     limits: { maxLineBytes: LIMIT },
   });
