@@ -1,6 +1,6 @@
-// Tool `work {steps, everyMs}` sends a progress notification (if it got a token) and a log message (legacy: always; modern:
-// if asked for by _meta) for each step, then answers. `backwards` sends progress that falls, `unasked` progress with a
-// token it made up (GB-084). Its last log message's data tells the level set.
+// Tool `work {steps, everyMs, label}` sends a progress notification (if it got a token) and a log message (legacy:
+// always; modern: if asked for by _meta) for each step, then answers. `backwards` sends progress that falls, `unasked`
+// progress with a token it made up (GB-084). Its last log message's data tells the level set.
 import { isModern, notify, serve, text, tool } from './stdio.mjs';
 
 let level = 'info';
@@ -12,7 +12,12 @@ async function work(args, message) {
   const total = args.steps ?? 3;
   for (let progress = 1; progress <= total; progress++) {
     if (token !== undefined) {
-      notify('notifications/progress', { progressToken: token, progress, total, message: `step ${progress}` });
+      notify('notifications/progress', {
+        progressToken: token,
+        progress,
+        total,
+        message: `${args.label ?? 'step'} ${progress}`,
+      });
     }
     if (asked !== undefined)
       notify('notifications/message', { level: 'info', logger: 'work', data: { progress, asked } });

@@ -2,8 +2,8 @@
 // {capabilities, tools, prompts, resources, resourceTemplates}, listed as they stand; CODES: JSON of {method: code} that
 // are answered by an error instead.
 //
-// Tools: `say {result}` answers with that JSON text as its result; `write {lines}` writes those lines, $ID in them being
-// the request's id, and nothing else; `later {ms, text}` answers after a while; `together {of, cut}` waits for so many of
+// Tools: `say {result}` answers with that JSON text as its result; `write {lines}` writes those lines, $ID and $TOKEN in
+// them being the request's id and progress token, and nothing else; `later {ms, text}` answers after a while; `together {of, cut}` waits for so many of
 // its calls and answers all in one write, or in two with `cut` bytes in the second; `pieces {bytes}` answers with a line
 // of exactly that many bytes, 4 KB at a time; `seen` gives the lines received so far, `pid` the process. Any other tool
 // answers with its own name and arguments.
@@ -43,7 +43,10 @@ async function pieces({ bytes }, { id }) {
 
 const ACTS = {
   say: (args, { id }) => write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${args.result}}`),
-  write: (args, { id }) => write(args.lines.join('\n').replaceAll('$ID', JSON.stringify(id))),
+  write(args, { id, params }) {
+    const token = JSON.stringify(params._meta?.progressToken ?? null);
+    write(args.lines.join('\n').replaceAll('$ID', JSON.stringify(id)).replaceAll('$TOKEN', token));
+  },
   later: (args, message) => setTimeout(() => reply(message, text(args.text)), args.ms),
   together,
   pieces: (args, message) => void pieces(args, message),
