@@ -43,6 +43,8 @@ export interface Lockkeeper {
   readonly admin: string;
   route(path: string): string;
   readonly process: Running;
+  /** Standalone: the configuration file is written anew, as for a reload. */
+  rewrite?(wish: Wish): void;
   stop(): Promise<void>;
 }
 
@@ -123,13 +125,17 @@ export async function startStandalone(wish: Wish): Promise<Lockkeeper> {
   const { file, remove } = writeConfig(configOf(wish, listen, `http://127.0.0.1:${port}`));
   try {
     const running = await startService('standalone', file, wish);
-    return handleOf(running, async () => {
+    const handle = handleOf(running, async () => {
       try {
         await running.stop();
       } finally {
         remove();
       }
     });
+    const rewrite = (next: Wish) => {
+      writeFileSync(file, JSON.stringify(configOf(next, listen, `http://127.0.0.1:${port}`), null, 2));
+    };
+    return { ...handle, rewrite };
   } catch (error) {
     remove();
     throw error;

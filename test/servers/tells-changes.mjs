@@ -2,12 +2,15 @@
 // or a part of one. To a legacy client unasked, to a modern one on the listens it has open. `fire` says a change so many
 // times; `drop` ends every listen, `refuse` makes it refuse them. What it was subscribed to stands in `subscriptions`.
 //
-// LISTEN=refuse: knows no listen. LISTEN=ends: acknowledges each and ends it at once. END=cancelled|both: how it ends.
+// TOOLS_FILE: names of more tools, read at start. LISTEN=refuse: knows no listen. LISTEN=ends: acknowledges each and
+// ends it at once. END=cancelled|both: how it ends.
+import { readFileSync } from 'node:fs';
 import { fail, isModern, notify, reply, send, serve, text, tool } from './stdio.mjs';
 
 const SUB = 'io.modelcontextprotocol/subscriptionId';
 const URIS = ['note://a', 'note://b'];
 const tools = [tool('grow', { name: {} }), tool('shrink', { name: {} }), tool('touch', { uri: {} })];
+if (process.env.TOOLS_FILE) for (const name of JSON.parse(readFileSync(process.env.TOOLS_FILE))) tools.push(tool(name));
 tools.push(tool('fire', { times: {}, what: {} }), tool('drop'), tool('subscriptions'), tool('die'), tool('pid'));
 const listens = new Map();
 const subscribed = new Set();
@@ -17,7 +20,8 @@ let era = 'legacy';
 function tell(what, params = {}) {
   const method = `notifications/${what}`;
   if (era === 'legacy') return notify(method, params);
-  for (const [id, filter] of listens) if (wants(filter, what, params.uri)) notify(method, { ...params, _meta: { [SUB]: id } });
+  for (const [id, filter] of listens)
+    if (wants(filter, what, params.uri)) notify(method, { ...params, _meta: { [SUB]: id } });
 }
 
 function wants(filter, what, uri) {
@@ -37,14 +41,18 @@ function call(name, args) {
       tell('tools/list_changed');
       return text('grown');
     case 'shrink':
-      tools.splice(tools.findIndex((one) => one.name === args.name), 1);
+      tools.splice(
+        tools.findIndex((one) => one.name === args.name),
+        1,
+      );
       tell('tools/list_changed');
       return text('shrunk');
     case 'touch':
       updated(args.uri);
       return text('touched');
     case 'fire':
-      for (let i = 0; i < Number(args.times); i++) args.what === undefined ? tell('tools/list_changed') : tell(args.what);
+      for (let i = 0; i < Number(args.times); i++)
+        args.what === undefined ? tell('tools/list_changed') : tell(args.what);
       return text('fired');
     case 'drop':
       for (const id of listens.keys()) end(id);

@@ -64,7 +64,9 @@ export class Source {
   async join(outlet: Outlet): Promise<void> {
     this.outlets.add(outlet);
     const able = await this.able(outlet.wanted);
-    if (able.uris.size > 0) await this.hold.keep();
+    // One that runs may be busy for long; it is asked beside its call, and held when it is free.
+    if (able.uris.size > 0 && this.heard.size === 0) await this.hold.keep();
+    else if (able.uris.size > 0) void this.hold.keep();
     await Promise.all([...this.heard.values()].map(({ feed }) => feed.want(this.union())));
     for (const one of this.heard.values()) this.compare(one.connection);
     if (this.heard.size > 0) return outlet.acknowledge(this.honoured());

@@ -1,0 +1,85 @@
+// What a listen keeps alive, and what it survives (design §5 "Obligations", protocol.md §5.2 "listen").
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { eventually } from '../harness/eventually.ts';
+import { type Lockkeeper, startStandalone } from '../harness/lockkeeper.ts';
+import { CHANGES, listen, told, tool, toolNames } from './ears.ts';
+
+const ERAS = ['legacy', 'modern'] as const;
+
+describe('what outlives a process', { concurrency: false }, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'lockkeeper-tools-'));
+  const fileOf = (era: string) => join(folder, `${era}.json`);
+  const write = (era: string, names: readonly string[]) => writeFileSync(fileOf(era), JSON.stringify(names));
+  let lockkeeper: Lockkeeper;
+  const at = (name: string) => lockkeeper.route(`/acme/${name}/mcp`);
+
+  before(async () => {
+    for (const era of ERAS) write(era, ['first']);
+    const more = { pool: { idleMs: 1_000 } };
+    const servers = ERAS.map((era) => ({
+      name: era,
+      args: [CHANGES],
+      env: { ERA: era, TOOLS_FILE: fileOf(era) },
+      more,
+    }));
+    lockkeeper = await startStandalone({ servers, limits: { listTtlMs: 0 } });
+  });
+  after(async () => {
+    await lockkeeper.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  for (const era of ERAS) {
+    test(`${era}: a listen for lists holds no process; a list that is another at the next start is told`, async () => {
+      const ears = await listen(at(era), { toolsListChanged: true });
+      const pid = Number(await tool(at(era), 'pid'));
+      await eventually(() => gone(pid), { deadlineMs: 10_000, everyMs: 100 });
+      assert.deepEqual(ears.heard(), []);
+      const second = Number(await tool(at(era), 'pid'));
+      assert.notEqual(second, pid);
+      await eventually(() => gone(second), { deadlineMs: 10_000, everyMs: 100 });
+      assert.deepEqual(ears.heard(), [], 'the same tools are no change');
+      write(era, ['first', 'second']);
+      await tool(at(era), 'pid');
+      await ears.wait('tools/list_changed');
+      assert.ok((await toolNames(at(era))).includes('second'));
+      assert.deepEqual(ears.heard(), ['tools/list_changed']);
+      ears.close();
+    });
+
+    test(`${era}: a subscription keeps its process, and is made anew at the next when that dies, and told`, async () => {
+      const ears = await listen(at(era), { resourceSubscriptions: ['note://a'] });
+      const pid = Number(await tool(at(era), 'pid'));
+      // Longer than it may be idle: another server's process of the same age goes meanwhile.
+      const other = Number(await tool(at(era === 'legacy' ? 'modern' : 'legacy'), 'pid'));
+      await eventually(() => gone(other), { deadlineMs: 10_000, everyMs: 100 });
+      assert.equal(Number(await tool(at(era), 'pid')), pid);
+      assert.deepEqual(ears.heard(), []);
+      process.kill(pid, 'SIGKILL');
+      await ears.wait('resources/updated', 1, 'note://a');
+      const next = Number(await tool(at(era), 'pid'));
+      assert.notEqual(next, pid);
+      await tool(at(era), 'touch', { uri: 'note://a' });
+      await ears.wait('resources/updated', 2, 'note://a');
+      const { subscribed, listens } = await told(at(era));
+      const known = [...subscribed, ...listens.flatMap((l) => l.resourceSubscriptions ?? [])];
+      assert.deepEqual(known, ['note://a']);
+      ears.close();
+      await eventually(() => gone(next), { deadlineMs: 10_000, everyMs: 100 });
+    });
+  }
+});
+
+function gone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
+}
