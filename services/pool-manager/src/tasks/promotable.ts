@@ -52,8 +52,8 @@ export class Promotable implements StreamReply, OpenStream {
     this.promote(upstream);
   }
 
-  event(method: string, members: Uint8Array): void {
-    if (this.task === null) this.reply.event(method, members);
+  event(method: string, members: Uint8Array, seq?: number): void {
+    if (this.task === null) this.reply.event(method, members, seq);
   }
 
   result(head: ResultHead, members: Uint8Array): void {
