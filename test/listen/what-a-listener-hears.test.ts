@@ -167,13 +167,17 @@ describe('what a listener hears', { concurrency: false }, () => {
   });
 
   test('discover tells the truth of each route', async () => {
-    const capabilities = async (url: string) =>
-      ((await callModern(url, { method: 'server/discover' })).message!.result as { capabilities: unknown })
-        .capabilities;
-    assert.deepEqual(await capabilities(at('modern')), {
-      tools: { listChanged: true },
-      resources: { subscribe: true, listChanged: true },
-      logging: {},
-    });
+    const declared = async (url: string): Promise<Record<string, unknown>> => {
+      const { message } = await callModern(url, { method: 'server/discover' });
+      return (message!.result as { capabilities: Record<string, unknown> }).capabilities;
+    };
+    for (const url of [at('modern'), at('legacy'), lockkeeper.route('/acme/mcp')]) {
+      const { tools, resources, prompts } = await declared(url);
+      assert.deepEqual(
+        { tools, resources },
+        { tools: { listChanged: true }, resources: { subscribe: true, listChanged: true } },
+      );
+      assert.equal(prompts, undefined);
+    }
   });
 });

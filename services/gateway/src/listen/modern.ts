@@ -3,8 +3,8 @@
 // without a word when the client leaves.
 
 import type { Principal } from '@lockkeeper/protocol/link/frames';
-import type { ClientCapabilities, Implementation } from '@lockkeeper/protocol/mcp/capabilities';
-import type { Clock, Timer } from '@lockkeeper/state/clock';
+import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
+import type { Timer } from '@lockkeeper/state/clock';
 import type { Envelope } from '../era/envelope.ts';
 import type { Refusal } from '../errors.ts';
 import type { Authenticated, Exchange } from '../exchange.ts';
@@ -12,15 +12,9 @@ import type { Headers, HttpOut, Located } from '../http/contract.ts';
 import { renderErrorText, retryHeaders, statusOf } from '../http/refuse.ts';
 import { readDeclared } from '../lower/declared.ts';
 import { climb } from '../lower/modern-ladder.ts';
-import type { Log } from '../observe/logger.ts';
 import type { Recorder, Recording } from '../observe/recorder.ts';
 import { mergeTrace } from '../observe/trace.ts';
-import { refusalOf } from '../route/refuse.ts';
-import type { Room } from '../route/room.ts';
-import { Audience } from './audience.ts';
-import type { TaskEvents } from './contract.ts';
-import type { Hub } from './hub.ts';
-import { ListenStream } from './stream.ts';
+import { OpenListen, type OpenListenDeps } from './open-listen.ts';
 import { readWish } from './wish.ts';
 
 export interface ListenAsk {
@@ -31,15 +25,8 @@ export interface ListenAsk {
   readonly out: HttpOut;
 }
 
-export interface ModernListensDeps {
-  readonly room: Room;
-  readonly hub: Hub;
-  readonly clock: Clock;
-  readonly random: () => number;
+export interface ModernListensDeps extends OpenListenDeps {
   readonly recorder: Recorder;
-  readonly serverInfo: Implementation;
-  readonly log: Log;
-  readonly taskEvents?: TaskEvents;
   readonly maxPerPrincipal?: number;
 }
 
@@ -51,22 +38,12 @@ export interface ModernListens {
   close(): void;
 }
 
-/** One open stream, as far as all of them are handled together. */
-interface Open {
-  readonly audience: Audience;
-  end(why: Ending): void;
-}
-
-type Ending = 'drained' | 'expired' | 'revoked' | 'gone' | 'too-slow' | 'vanished';
-
 const MAX_PER_PRINCIPAL = 64;
 const METHOD = 'subscriptions/listen';
-/** Longest time that a timer takes. */
-const LONG_MS = 2 ** 31 - 1;
 
 export function createModernListens(deps: ModernListensDeps): ModernListens {
   const { room, clock } = deps;
-  const open = new Set<Open>();
+  const open = new Set<OpenListen>();
   const counts = new Map<string, number>();
   const timers = new Set<Timer>();
   let draining = false;
@@ -106,63 +83,20 @@ export function createModernListens(deps: ModernListensDeps): ModernListens {
     if (!out.accepts.sse) return refuse({ reason: 'not-acceptable' });
     const left = enter(ticket.caller.principal);
     if (left === null) return refuse({ reason: 'too-many', message: 'Too many listens are open for this caller.' });
-    let over = false;
-    const stream = new ListenStream(message.idText ?? 'null', deps, () => end('too-slow'));
-    const audience = new Audience({ room, hub: deps.hub, clock }, exchange, wish.wanted, {
-      hear: (news) => {
-        if (expired(ticket, clock)) end('expired');
-        else stream.news(news);
+    const listen = new OpenListen(deps, {
+      ...{ exchange, out, recording, refuse, wanted: wish.wanted, taskIds: wish.taskIds },
+      idText: message.idText ?? 'null',
+      over: (one) => {
+        open.delete(one);
+        left();
       },
-      revoked: () => end('revoked'),
-      gone: () => end('gone'),
     });
-    let acknowledged = false;
-    let closeTasks: (() => void) | null = null;
-    let timer: Timer | null = null;
-    const release = (): void => {
-      over = true;
-      open.delete(entry);
-      timer?.clear();
-      audience.close();
-      closeTasks?.();
-      left();
-    };
-    const end = (why: Ending): void => {
-      if (over) return;
-      release();
-      if (why !== 'vanished' && !acknowledged) {
-        refuse({ reason: 'unavailable', retryAfterMs: 1_000 });
-        return;
-      }
-      if (why === 'vanished') stream.drop();
-      else stream.end();
-      recording.end({ outcome: why === 'vanished' ? why : 'ok', status: 200, bytesOut: stream.bytes });
-    };
-    const entry: Open = { audience, end };
-    open.add(entry);
+    open.add(listen);
     out.onVanish(() => {
       gone.abort();
-      end('vanished');
+      listen.end('vanished');
     });
-    const tasks = deps.taskEvents?.watch(exchange, wish.taskIds, (id, members) => stream.task(id, members));
-    const [opened, watched] = await Promise.all([audience.open(), wish.taskIds.length === 0 ? null : tasks]);
-    closeTasks = watched?.close ?? null;
-    if (over) return watched?.close();
-    if (opened.kind === 'fault') {
-      release();
-      return refuse(refusalOf(opened.fault, opened.spec, null, exchange, NO_ASK));
-    }
-    acknowledged = true;
-    stream.acknowledge(out.sse(), opened.honoured, watched?.honoured ?? []);
-    const watchExpiry = (): void => {
-      const at = ticket.caller.expiresAt;
-      if (at === null || over) return;
-      timer = clock.setTimer(Math.min(LONG_MS, Math.max(0, at - clock.now())), () => {
-        if (expired(ticket, clock)) end('expired');
-        else watchExpiry();
-      });
-    };
-    watchExpiry();
+    await listen.run();
   }
 
   return {
@@ -181,12 +115,6 @@ export function createModernListens(deps: ModernListensDeps): ModernListens {
       for (const one of [...open]) one.end('drained');
     },
   };
-}
-
-const NO_ASK = { method: METHOD, bytes: new Uint8Array(0), params: [], progress: false } as const;
-
-function expired({ caller }: Authenticated, clock: Clock): boolean {
-  return caller.expiresAt !== null && clock.now() >= caller.expiresAt;
 }
 
 function begin(recorder: Recorder, { ticket, message, envelope }: ListenAsk): Recording {
