@@ -389,7 +389,7 @@ const ERRORS: readonly Row[] = [
   ['invalid params pass', -32602, false, { code: -32602, data: '{"d":1}' }],
   ['internal errors pass', -32603, false, { code: -32603, data: '{"d":1}' }],
   ['codes of the server’s own pass', 42, false, { code: 42, data: '{"d":1}' }],
-  ['-32601 would say that we lack the method', -32601, false, { code: -32603 }],
+  ['-32601 would say that we lack the method', -32601, false, { code: -32603, legacyCode: -32601 }],
   ['… but a legacy caller may see it', -32601, true, { code: -32603, legacyCode: -32601, data: '{"d":1}' }],
   ['-32000 means nothing', -32000, false, { code: -32603 }],
   ['… but a legacy caller may see it', -32000, true, { code: -32603, legacyCode: -32000, data: '{"d":1}' }],

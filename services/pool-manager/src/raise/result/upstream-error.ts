@@ -6,6 +6,7 @@ import {
   HEADER_MISMATCH,
   INTERNAL_ERROR,
   INVALID_PARAMS,
+  METHOD_NOT_FOUND,
   MISSING_CLIENT_CAPABILITY,
   RESOURCE_NOT_FOUND,
   UNSUPPORTED_REVISION,
@@ -67,10 +68,14 @@ function passes(code: number): boolean {
   return code === INVALID_PARAMS || code === INTERNAL_ERROR || code < -32768 || code > -32000;
 }
 
-/** A code without meaning for a modern caller; a legacy one gets it as it was, where its era has it. */
+/**
+ * A code without meaning for a modern caller; a legacy one gets it as it was, where its era has it. "Method not found" is
+ * always told beside it: of a list it means that there is nothing, whoever asks (GB-100).
+ */
 function hidden(head: Open, error: UpstreamError): Outcome {
-  const shown = head.downstreamEra === 'legacy' && error.code !== null && !MODERN_ONLY.has(error.code);
-  const legacy = shown ? { legacyCode: error.code!, ...dataPart(error) } : {};
+  const legacyCaller = head.downstreamEra === 'legacy' && error.code !== null && !MODERN_ONLY.has(error.code);
+  const shown = legacyCaller || error.code === METHOD_NOT_FOUND;
+  const legacy = shown ? { legacyCode: error.code!, ...(legacyCaller ? dataPart(error) : {}) } : {};
   return fault('upstream', error.message, { code: INTERNAL_ERROR, ...legacy });
 }
 
