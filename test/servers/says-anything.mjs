@@ -19,7 +19,12 @@ const listed = (key) => (_params, message) => ({ [key]: lists[key] ?? [], ...hin
 const seen = [];
 const waiting = [];
 
-process.stdin.on('data', (chunk) => seen.push(...String(chunk).split('\n').filter(Boolean)));
+let rest = '';
+process.stdin.on('data', (chunk) => {
+  const parts = (rest + chunk).split('\n');
+  rest = parts.pop();
+  seen.push(...parts.filter(Boolean));
+});
 
 function together({ of, cut }, message) {
   waiting.push(message);
