@@ -8,7 +8,7 @@ import { type StartedRedis, startRedis } from '../../../../test/harness/redis.ts
 import { systemClock } from '../../src/clock.ts';
 import { createMemoryStore } from '../../src/memory/store.ts';
 import { createRedisStore } from '../../src/redis/store.ts';
-import { keyOf, type Store } from '../../src/store.ts';
+import type { Store } from '../../src/store.ts';
 import { createTaskStore, type TaskRecord, type TaskStore } from '../../src/tasks/task-store.ts';
 
 const deps = { clock: systemClock, warn: () => undefined };
