@@ -2,7 +2,16 @@
 // headers, returns a kind; never throws, never sees a socket. UTF-8 is judged before (http/body.ts).
 
 import type { Limits, RouteSettings } from '@lockkeeper/protocol/config/settings';
-import { itemsOf, type Member, membersOf, ScanError, type Span, scan, textOf } from '@lockkeeper/protocol/json/scan';
+import {
+  type Inner,
+  itemsOf,
+  type Member,
+  membersOf,
+  ScanError,
+  type Span,
+  scan,
+  textOf,
+} from '@lockkeeper/protocol/json/scan';
 import { HEADER } from '@lockkeeper/protocol/mcp/headers';
 import { isModernRevision } from '@lockkeeper/protocol/mcp/revision';
 import type { Reason, Refusal } from '../errors.ts';
@@ -26,7 +35,7 @@ export function classify(
   if ('refusal' in read) return read;
   if (read.kind === 'array') return classifyBatch(bytes, read.span, headers, route, limits.maxBatch);
   if (read.kind !== 'object') return refuse('invalid-request', undefined);
-  const found = locate(bytes, read.span, read.members);
+  const found = locate(bytes, read.span, read.members, read.params);
   if (found.kind === 'invalid') return refuse('invalid-request', found.idText, found.why);
   return classifyMessage(found.message, headers, route);
 }
@@ -37,7 +46,7 @@ export function classifyLegacy(bytes: Uint8Array, limits: Pick<Limits, 'maxDepth
   if ('refusal' in read) return read;
   if (read.kind === 'array') return locateBatch(bytes, read.span, limits.maxBatch);
   if (read.kind !== 'object') return refuse('invalid-request', undefined);
-  const found = locate(bytes, read.span, read.members);
+  const found = locate(bytes, read.span, read.members, read.params);
   if (found.kind === 'invalid') return refuse('invalid-request', found.idText, found.why);
   return { kind: 'legacy', body: { kind: 'single', message: found.message } };
 }
@@ -97,12 +106,19 @@ function locateBatch(bytes: Uint8Array, span: Span, maxBatch: number): Classifie
   return { kind: 'legacy', body: { kind: 'batch', messages } };
 }
 
-type Body = { readonly kind: string; readonly span: Span; readonly members: readonly Member[] };
+type Body = {
+  readonly kind: string;
+  readonly span: Span;
+  readonly members: readonly Member[];
+  readonly params: readonly Member[];
+};
 
 /** Design ruling 1: a key that repeats, anywhere, is refused before anyone can disagree about which one counts. */
 function readBody(bytes: Uint8Array, maxDepth: number): Body | Extract<Classified, { kind: 'refusal' }> {
   try {
-    return scan(bytes, { unique: true, maxDepth });
+    const params: Inner = { key: 'params', members: [] };
+    const { kind, span, members } = scan(bytes, { unique: true, maxDepth }, params);
+    return { kind, span, members, params: params.members };
   } catch (error) {
     if (!(error instanceof ScanError)) throw error;
     if (error.fault === 'syntax') return refuse('parse', undefined);

@@ -18,7 +18,13 @@ export type Locating =
   | { readonly kind: 'message'; readonly message: Located }
   | { readonly kind: 'invalid'; readonly idText: string | undefined; readonly why: string };
 
-export function locate(bytes: Uint8Array, span: Span, members: readonly Member[]): Locating {
+/** `params`: the members of `params`, where the scan has them already. */
+export function locate(
+  bytes: Uint8Array,
+  span: Span,
+  members: readonly Member[],
+  scanned?: readonly Member[],
+): Locating {
   const idMember = findMember(members, 'id');
   const id = idMember === undefined ? null : idOf(bytes, idMember);
   const idText = idMember === undefined || id === null ? undefined : textOf(bytes, idMember);
@@ -45,7 +51,7 @@ export function locate(bytes: Uint8Array, span: Span, members: readonly Member[]
       id,
       idText: idText ?? null,
       members,
-      params: params === undefined ? [] : membersOf(bytes, params),
+      params: params === undefined ? [] : (scanned ?? membersOf(bytes, params)),
       span,
     },
   };

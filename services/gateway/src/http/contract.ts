@@ -33,10 +33,13 @@ export interface SseStream {
   readonly closed: boolean;
 }
 
+export type Body = Uint8Array | string | readonly Uint8Array[];
+
 export interface HttpOut {
   /** What the client's Accept allows; no header and any wildcard allow both (GB-147). */
   readonly accepts: Accepts;
-  json(status: number, body: Uint8Array | string, headers?: Record<string, string>): void;
+  /** A body in pieces is sent as they are: large ones are not copied. */
+  json(status: number, body: Body, headers?: Record<string, string>): void;
   empty(status: number, headers?: Record<string, string>): void;
   /** Commits 200 text/event-stream. Keep-alive comments are the rim's business. */
   sse(headers?: Record<string, string>): SseStream;

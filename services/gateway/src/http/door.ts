@@ -13,6 +13,7 @@ import type { ModernLeg } from '../lower/modern.ts';
 import type { Metrics } from '../observe/metrics.ts';
 import type { Recorder } from '../observe/recorder.ts';
 import type { Headers, HttpOut, LegacyLeg } from './contract.ts';
+import type { Intake } from './intake.ts';
 import type { Arrival, McpTarget, Received } from './receive.ts';
 import { renderErrorText, retryHeaders, statusOf } from './refuse.ts';
 import { createReply } from './reply.ts';
@@ -26,6 +27,7 @@ export interface EndpointDeps {
   readonly recorder: Recorder;
   readonly metrics: Metrics;
   readonly wheel: Wheel;
+  readonly intake: Intake;
   /** Random, cluster-wide: the exchange id. */
   readonly newId: () => string;
   /** Monotonic ms. */

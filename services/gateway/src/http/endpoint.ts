@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { classify, classifyLegacy } from '../era/classify.ts';
 import type { Authenticated } from '../exchange.ts';
 import { traceFromHeaders } from '../observe/trace.ts';
-import { readBody, refuseHead } from './body.ts';
+import { bodyBytes, readBody, refuseHead } from './body.ts';
 import type { Answers, Arrived } from './door.ts';
 import { type McpTarget, receive } from './receive.ts';
 
@@ -34,6 +34,11 @@ export function createEndpoint(door: Answers): (request: IncomingMessage, respon
     const { limits } = snapshot;
     const unfit = refuseHead(request, limits.maxBodyBytes, out.accepts);
     if (unfit !== null) return door.refuse(arrived, out, ticket, { reason: unfit });
+    const bytes = bodyBytes(request, limits.maxBodyBytes);
+    const entering = deps.intake.enter(ticket.caller.principal, bytes, limits.queueMs, response);
+    const entered = entering instanceof Promise ? await entering : entering;
+    if (entered === 'gone') return;
+    if (entered === 'late') return door.refuse(arrived, out, ticket, BUSY);
     const body = await readBody(request, limits.maxBodyBytes);
     if (body.kind === 'gone') return;
     if (body.kind === 'refusal') return door.refuse(arrived, out, ticket, { reason: body.reason });
@@ -51,6 +56,8 @@ export function createEndpoint(door: Answers): (request: IncomingMessage, respon
     return deps.legacy.ssePost(ticket, sessionId, classified.body, out);
   };
 }
+
+const BUSY = { reason: 'too-many', retryAfterMs: 1_000 } as const;
 
 function ticketOf(arrived: Arrived, target: McpTarget, caller: Authenticated['caller']): Authenticated {
   const { xid, snapshot, arrivedAt, headers } = arrived;

@@ -15,6 +15,7 @@ import type { Metrics } from '../observe/metrics.ts';
 import { createRecorder, type Recorder } from '../observe/recorder.ts';
 import { createTracing } from '../observe/trace.ts';
 import type { LegacyLeg } from './contract.ts';
+import { createIntake } from './intake.ts';
 import { createHttpServer, type HttpServer } from './server.ts';
 import { createWheel } from './wheel.ts';
 
@@ -49,6 +50,7 @@ export function createGatewayHttp(deps: GatewayHttpDeps): HttpServer {
     recorder,
     metrics,
     wheel: createWheel(every),
+    intake: createIntake(clock.setTimer),
     newId: randomUUID,
     elapsed,
     log,

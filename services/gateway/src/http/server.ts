@@ -9,6 +9,7 @@ import type { Log } from '../observe/logger.ts';
 import { trackConnections } from './connections.ts';
 import { createDoor, type EndpointDeps } from './door.ts';
 import { createEndpoint } from './endpoint.ts';
+import { MAX_WAIT_MS } from './intake.ts';
 
 export interface HttpServer {
   /** Resolves to the port bound. */
@@ -28,7 +29,8 @@ export interface HttpServerDeps extends Omit<EndpointDeps, 'draining'> {
 
 const MAX_HEADER_BYTES = 32 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
+/** A body may wait before it is read (http/intake.ts), and still has time to come. */
+const REQUEST_TIMEOUT_MS = MAX_WAIT_MS + 15_000;
 const KEEP_ALIVE_MS = 65_000;
 const BROKEN = '{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error."}}';
 

@@ -12,10 +12,14 @@ export interface ResultParts {
 }
 
 export interface ModernFrames {
-  result(idText: string, parts: ResultParts): Uint8Array;
+  /** In pieces, so that a large one is not copied. */
+  result(idText: string, parts: ResultParts): readonly Uint8Array[];
   progress(tokenText: string, members: Uint8Array): Uint8Array;
   log(members: Uint8Array): Uint8Array;
 }
+
+const COPIED_BYTES = 16 * 1024;
+const TAIL = bytesOf('}}');
 
 export function createModernFrames(serverInfo: Implementation): ModernFrames {
   const identity = `"_meta":{"${SERVER_INFO}":${JSON.stringify(serverInfo)}`;
@@ -26,7 +30,8 @@ export function createModernFrames(serverInfo: Implementation): ModernFrames {
         resultType === 'complete' ? complete : `,"result":{"resultType":${JSON.stringify(resultType)},${identity}`;
       const vendor = meta === undefined || meta === '' ? '' : `,${meta}`;
       const comma = members.length === 0 ? '}' : '},';
-      return concat([`{"jsonrpc":"2.0","id":${idText}${opening}${vendor}${comma}`, members, '}}']);
+      const head = `{"jsonrpc":"2.0","id":${idText}${opening}${vendor}${comma}`;
+      return members.length > COPIED_BYTES ? [bytesOf(head), members, TAIL] : [concat([head, members, '}}'])];
     },
     progress: (tokenText, members) => notification('notifications/progress', `"progressToken":${tokenText}`, members),
     log: (members) => notification('notifications/message', '', members),

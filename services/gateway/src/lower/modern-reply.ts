@@ -3,6 +3,7 @@
 // after a hold when it asked for events or takes nothing but SSE; and after one keep-alive period of silence, when
 // proxies would cut a mute connection (GB-074, GB-075). Never for a client that takes JSON only (GB-147).
 
+import { concat } from '@lockkeeper/protocol/json/compose';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { HttpOut, SseStream } from '../http/contract.ts';
 
@@ -10,7 +11,7 @@ export interface ModernReply {
   /** Sends an event, or drops it: the client takes no stream, or reads too slowly (both are lossy kinds). */
   event(frame: Uint8Array): void;
   /** The one last message. `status` and `headers` count only while nothing has been sent. */
-  finish(status: number, frame: Uint8Array, headers?: Record<string, string>): void;
+  finish(status: number, frame: readonly Uint8Array[], headers?: Record<string, string>): void;
   /** Nobody is there any more. */
   drop(): void;
   readonly streaming: boolean;
@@ -23,6 +24,10 @@ export interface ReplyTimes {
 
 /** What may wait in front of a slow reader before events are left out (design §5 "Back-pressure"). */
 const EVENT_BUFFER_BYTES = 256 * 1024;
+
+function bodyOf(frame: readonly Uint8Array[]): Uint8Array | readonly Uint8Array[] {
+  return frame.length === 1 ? frame[0]! : frame;
+}
 
 export function createModernReply(
   out: HttpOut,
@@ -56,9 +61,9 @@ export function createModernReply(
       if (ended) return;
       ended = true;
       timer?.clear();
-      if (stream === null && (json || status !== 200)) return out.json(status, frame, headers);
+      if (stream === null && (json || status !== 200)) return out.json(status, bodyOf(frame), headers);
       const target = stream ?? out.sse();
-      target.send(frame);
+      target.send(frame.length === 1 ? frame[0]! : concat(frame));
       target.end();
     },
     drop() {

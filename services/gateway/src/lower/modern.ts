@@ -131,7 +131,7 @@ function begin(
   });
   const finish = (
     status: number,
-    frame: Uint8Array,
+    frame: readonly Uint8Array[],
     outcome: string,
     told: Attribution,
     headers?: Record<string, string>,
@@ -139,7 +139,8 @@ function begin(
     const sent = reply.streaming ? 200 : status;
     reply.finish(status, frame, headers);
     const { server, rule, continues, detail } = told;
-    recording.end({ outcome, status: sent, bytesOut: frame.length, server, rule, continues, detail });
+    const bytesOut = frame.reduce((sum, piece) => sum + piece.length, 0);
+    recording.end({ outcome, status: sent, bytesOut, server, rule, continues, detail });
   };
   const refuse = (refusal: Refusal, told: Attribution = {}) => {
     if (refusesAsResult(method, refusal)) {
@@ -147,7 +148,7 @@ function begin(
       return finish(200, frames.result(id, { resultType: 'complete', members, meta }), refusal.reason, told);
     }
     const frame = renderErrorText(refusal, id, ticket.xid);
-    return finish(statusOf(refusal), frame, refusal.reason, told, retryHeaders(refusal));
+    return finish(statusOf(refusal), [frame], refusal.reason, told, retryHeaders(refusal));
   };
   return {
     recording,

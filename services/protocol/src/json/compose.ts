@@ -42,8 +42,13 @@ export function membersWithout(
   drop: (key: string) => boolean,
 ): Uint8Array {
   const kept = members.filter((m) => !drop(m.key));
-  if (kept.length === 0) return new Uint8Array(0);
-  if (kept.length === 1) return bytes.subarray(kept[0]!.keyStart, kept[0]!.end);
+  const first = kept[0];
+  const last = kept[kept.length - 1];
+  if (first === undefined || last === undefined) return new Uint8Array(0);
+  // Nothing is taken out between them: a view will do, however large.
+  if (members.indexOf(last) - members.indexOf(first) === kept.length - 1) {
+    return bytes.subarray(first.keyStart, last.end);
+  }
   let length = kept.length - 1;
   for (const m of kept) length += m.end - m.keyStart;
   const out = new Uint8Array(length);

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { test } from 'node:test';
+import { createIntake } from '../../src/http/intake.ts';
+
+const BOUNDS = { bytes: 100, bytesEach: 60, smallBytes: 10 };
+const person = (subject: string) => ({ tenant: 'acme', issuer: 'i', subject, client: null });
+
+function stage() {
+  const timers = new Set<() => void>();
+  const intake = createIntake((_ms, run) => {
+    timers.add(run);
+    return { clear: () => timers.delete(run) };
+  }, BOUNDS);
+  const enter = (subject: string, bytes: number) => {
+    const response = new EventEmitter();
+    const entered = intake.enter(person(subject), bytes, 1_000, response as unknown as ServerResponse);
+    return { entered, close: () => response.emit('close') };
+  };
+  const expire = () => {
+    for (const run of [...timers]) run();
+  };
+  return { enter, expire, timers };
+}
+
+const settled = async (entered: 'in' | Promise<string>) =>
+  Promise.race([entered, new Promise((resolve) => setImmediate(() => resolve('waits')))]);
+
+test('bodies count until their answers are out, and small ones never', async () => {
+  const { enter } = stage();
+  const first = enter('alice', 50);
+  assert.equal(first.entered, 'in');
+  assert.equal(enter('bob', 50).entered, 'in');
+  const third = enter('carol', 11);
+  assert.equal(await settled(third.entered), 'waits');
+  assert.equal(enter('dave', 10).entered, 'in');
+  first.close();
+  assert.equal(await settled(third.entered), 'in');
+});
+
+test('one person has a part of the room and no more, and holds nobody up', async () => {
+  const { enter } = stage();
+  const first = enter('alice', 60);
+  const second = enter('alice', 20);
+  const third = enter('alice', 15);
+  assert.equal(await settled(second.entered), 'waits');
+  assert.equal(enter('bob', 40).entered, 'in');
+  first.close();
+  assert.deepEqual([await settled(second.entered), await settled(third.entered)], ['in', 'in']);
+});
+
+test('nobody overtakes himself: a smaller body behind a larger one waits too', async () => {
+  const { enter } = stage();
+  enter('alice', 50);
+  assert.equal(await settled(enter('alice', 50).entered), 'waits');
+  assert.equal(await settled(enter('alice', 11).entered), 'waits');
+});
+
+test('a body larger than all the room goes when nothing else is there', async () => {
+  const { enter } = stage();
+  const first = enter('alice', 11);
+  const huge = enter('bob', 500);
+  assert.equal(await settled(huge.entered), 'waits');
+  first.close();
+  assert.equal(await settled(huge.entered), 'in');
+});
+
+test('who has waited long enough is told so, who has left is forgotten', async () => {
+  const { enter, expire, timers } = stage();
+  const first = enter('alice', 60);
+  const late = enter('alice', 20);
+  const gone = enter('bob', 60);
+  gone.close();
+  assert.equal(await settled(gone.entered), 'gone');
+  expire();
+  assert.equal(await settled(late.entered), 'late');
+  assert.equal(timers.size, 0);
+  first.close();
+  assert.equal(enter('bob', 60).entered, 'in');
+});
