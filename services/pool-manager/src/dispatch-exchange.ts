@@ -1,24 +1,34 @@
 // One exchange on its way through this node: claim, profile, lease, call, answer (design §2, §4). It is settled exactly
 // once, whatever happens, and gives its lease back whatever happens. Nothing is run twice but safe methods, once, when
-// their process died under them.
+// their process died under them. What its server asks is parked/held.ts; here it only knows that time stands still.
 
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Open, Principal } from '@lockkeeper/protocol/link/frames';
+import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import { LEGACY_METHODS, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
+import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
-import { Flow } from './dispatch-flow.ts';
 import { leaseRequest, ownerOf } from './dispatch-lease.ts';
 import { faultOf } from './errors.ts';
 import type { OpenStream, Ownership, StreamReply, TaskedUpstream } from './link/contract.ts';
+import { Audience, type AudienceDeps, type Listener } from './parked/audience.ts';
+import type { Ended, Parked } from './parked/contract.ts';
+import { Held, type HeldExchange } from './parked/held.ts';
+import type { AskTerms } from './parked/parking.ts';
+import { passedState, type StateText } from './parked/state-text.ts';
 import { BusyError, type Lease, type Pools } from './pool/contract.ts';
+import { answersOf } from './raise/answers.ts';
+import { letsAsk } from './raise/carry.ts';
 import {
   type Connector,
   type FaultHead,
   type Log,
+  type Question,
   type ResultHead,
   StartError,
   type UpstreamCall,
   type UpstreamReply,
+  type Visit,
 } from './raise/contract.ts';
 import type { Adopted } from './tasks/tasks.ts';
 
@@ -28,11 +38,14 @@ export interface ExchangeDeps {
   readonly ownership: Pick<Ownership, 'claim'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Parked exchanges are there to take what upstreams ask. */
-  readonly asks: boolean;
+  /** Takes what upstreams ask; absent: nothing that asks is declared to them. */
+  readonly parked: Parked | undefined;
+  /** How long an answered call waits for its turn before it goes on beside the one that runs. */
+  readonly batonMs: number;
+  /** How long a later round waits for its caller when the link broke under it (design §4 amendment 6). */
+  readonly rejoinMs: number;
   readonly queueMs: () => number;
-  readonly maxQueuedBytes: number;
-  readonly slowMs: number;
+  readonly flow: AudienceDeps;
   /** On top of the start time-out: the probe of a server not seen before. */
   readonly probeMs: number;
   /** Progress keeps a call alive, but not for ever (26/cancel "maximum timeout"). */
@@ -42,14 +55,23 @@ export interface ExchangeDeps {
   adopt?(head: Open, result: ResultHead, members: Uint8Array, lease: Lease): Adopted;
 }
 
-export class DispatchedExchange implements OpenStream, UpstreamReply {
+type EndReason = 'cancelled' | 'timeout' | 'lost' | 'too-slow' | 'start-failed' | 'expired';
+
+export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchange {
   readonly head: Open;
+  latest: Open;
   readonly spec: ServerSpec;
   private readonly deps: ExchangeDeps;
-  private readonly body: Uint8Array;
-  private readonly reply: StreamReply;
+  readonly body: Uint8Array;
+  readonly audience: Audience;
+  private readonly first: Listener;
   private readonly openedAt: number;
-  private flow: Flow | null = null;
+  private held: Held | null = null;
+  /** Ms in which it waited for people, or for its turn. */
+  private stoodStill = 0;
+  private pausedAt: number | null = null;
+  private yielded: AbortController | null = null;
+  private absence: Timer | null = null;
   private leaving: AbortController | null = null;
   private calledAt = 0;
   private progressedAt: number | null = null;
@@ -61,13 +83,18 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
   private done = false;
   private running = false;
   private tries = 0;
+  /** The call that runs, as its connection knows it. */
+  asker: Open;
 
   constructor(deps: ExchangeDeps, spec: ServerSpec, head: Open, body: Uint8Array, reply: StreamReply) {
     this.deps = deps;
     this.spec = spec;
     this.head = head;
+    this.latest = head;
+    this.asker = head;
     this.body = body;
-    this.reply = reply;
+    this.audience = new Audience(deps.flow, head.onVanish === 'keep');
+    this.first = this.audience.join(reply);
     this.openedAt = deps.clock.now();
   }
 
@@ -101,9 +128,32 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     this.end('cancelled', reason);
   }
 
-  /** The client left, or the link broke: round 0 ends with it, unless the caller is to be kept (design §4 #6). */
+  /** The first stream's caller left. */
   vanished(how: 'close' | 'break'): void {
-    if (this.head.onVanish === 'cancel') this.cancel(how === 'close' ? 'the client left' : 'the link broke');
+    this.gone(this.first, how);
+  }
+
+  /** Another stream of the same caller. It brings answers, or waits for what is new (design §4). */
+  rejoin(head: Open, body: Uint8Array, reply: StreamReply, state: StateText | null): OpenStream {
+    const listener = this.audience.join(reply, head.wait === true, head.fromSeq);
+    const vanished = (how: 'close' | 'break') => this.gone(listener, how);
+    const stream: OpenStream = { vanished, prolong: (ms) => this.prolong(ms) };
+    const round = state?.kind === 'held' ? state.round : undefined;
+    const nonce = state?.kind === 'held' ? state.nonce : '';
+    const fits =
+      state === null ? head.wait === true : round !== undefined && this.held?.parking.set.knows(round, nonce);
+    if (fits !== true) {
+      this.audience.fault(faultOf('unknown-exchange'), (one) => one === listener);
+      return stream;
+    }
+    this.absence?.clear();
+    this.absence = null;
+    if (head.wait === true) this.held?.waits(listener, round);
+    else {
+      this.latest = head;
+      this.held?.rejoined(listener, answersOf(body), reply);
+    }
+    return stream;
   }
 
   /** The node ends under it (design §5 "Drain"). */
@@ -111,58 +161,178 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     this.end('lost', words);
   }
 
-  started(): void {
-    this.running = true;
-    this.reply.started();
+  // What its server asks.
+
+  ask(question: Question, terms: AskTerms): void {
+    if (this.done) question.refuse(-32602, 'The request that this belonged to is over');
+    else this.asking()?.ask(question, terms);
   }
 
-  event(method: string, members: Uint8Array): void {
+  withdraw(id: string): boolean {
+    return this.held?.parking.withdraw(id) === true;
+  }
+
+  completed(elicitationId: string): void {
+    if (!this.done) this.held?.completed(elicitationId);
+  }
+
+  lacked(need: ClientCapabilities): void {
+    if (!this.done) this.asking()?.lacked(need);
+  }
+
+  /** Nobody answered (protocol.md §5.5 "timeout"): its states are void from now on. */
+  expired(): void {
+    this.end('expired', 'nobody answered its questions in time');
+  }
+
+  profile(): Profile {
+    return this.lease!.connection.profile;
+  }
+
+  pause(): void {
+    this.pausedAt ??= this.deps.clock.now();
+    this.timer?.clear();
+    this.timer = null;
+  }
+
+  yields(): void {
     if (this.done) return;
-    this.flow ??= this.newFlow();
-    if (!this.flow.event(method, members)) this.end('too-slow', 'the client reads too slowly');
+    this.pause();
+    // A turn that is still awaited is given up with it.
+    this.yielded?.abort(new Error('it waits for its caller again'));
+    this.yielded = new AbortController();
+    this.upstream?.park?.();
+    this.lease?.park?.();
   }
 
-  progressed(): void {
-    this.progressedAt = this.deps.clock.now();
+  regains(): Promise<void> | null {
+    const { yielded, lease } = this;
+    if (yielded === null || lease?.resume === undefined) {
+      this.goOn();
+      return null;
+    }
+    // A server that does one thing at a time never ends what runs now: after a while both run (protocol.md §5.0).
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const patience = this.deps.clock.setTimer(this.deps.batonMs, resolve);
+    lease.resume(yielded.signal).then(resolve, reject);
+    return promise
+      .finally(() => patience.clear())
+      .then(() => {
+        if (this.done || this.yielded !== yielded) throw new Error('it is over, or waits again');
+        this.goOn();
+      });
   }
 
-  result(head: ResultHead, members: Uint8Array): void {
-    if (!this.finish('result')) return;
-    this.flow?.flush();
-    const { lease, deps } = this;
-    const adopted =
-      head.resultType === 'task' && lease !== null ? deps.adopt?.(this.head, head, members, lease) : undefined;
-    if (adopted?.kept === true) this.lease = null;
-    this.reply.result(adopted?.head ?? head, adopted?.members ?? members);
-    this.giveBack();
+  call(head: Open, body: Uint8Array): void {
+    if (this.done || this.lease === null) return;
+    this.asker = head;
+    const upstream = this.lease.connection.call(head, body, this);
+    if (this.done) upstream.cancel('the exchange has ended');
+    else this.upstream = upstream;
   }
 
-  tasked(upstream: TaskedUpstream): void {
-    if (!this.done) this.reply.tasked?.(upstream);
+  gaveUp(reason: 'timeout', words: string): void {
+    this.end(reason, `server "${this.spec.name}": ${words}`);
   }
 
   /** It is a task now, and has another time to end. */
   prolong(ms: number): void {
     if (this.done) return;
-    this.prolongedTo = this.deps.clock.now() + ms;
-    this.arm(ms);
+    this.prolongedTo = this.now() + ms;
+    if (this.pausedAt === null) this.arm(ms);
+  }
+
+  // What its server says.
+
+  started(): void {
+    this.running = true;
+    this.audience.started();
+  }
+
+  event(method: string, members: Uint8Array): void {
+    if (this.done) return;
+    const slow = this.audience.event(method, members);
+    if (slow.length === 0) return;
+    if (slow.length === this.audience.size) this.end('too-slow', 'the client reads too slowly');
+    else this.audience.fault(faultOf('too-slow', { mayHaveRun: this.running }), (one) => slow.includes(one));
+  }
+
+  progressed(): void {
+    this.progressedAt = this.now();
+  }
+
+  result(head: ResultHead, members: Uint8Array): void {
+    if (this.done) return;
+    this.upstream = null;
+    if (head.resultType !== 'input_required') {
+      const { lease, deps } = this;
+      const tasked = head.resultType === 'task' && lease !== null;
+      const adopted = tasked ? deps.adopt?.(this.head, head, members, lease) : undefined;
+      if (adopted?.kept === true) this.lease = null;
+      this.finish({ kind: 'result', head: adopted?.head ?? head, members: adopted?.members ?? members });
+      return;
+    }
+    // Between modern peers nothing is held here: the state is the server's own (design §1 "raise").
+    if (this.head.downstreamEra === 'legacy') this.asking()?.inputRequired(head, members);
+    else {
+      const state = head.state === undefined ? {} : { state: passedState(head.state) };
+      this.finish({ kind: 'result', head: { ...head, ...state }, members });
+    }
+  }
+
+  tasked(upstream: TaskedUpstream): void {
+    if (!this.done) this.audience.tasked(upstream);
   }
 
   fault(head: FaultHead): void {
     if (this.done) return;
+    this.upstream = null;
     if (head.reason === 'lost' && this.again()) return;
     this.refuse(head);
   }
 
-  private newFlow(): Flow {
-    const { reply, deps } = this;
-    return new Flow({
-      queuedBytes: () => reply.queuedBytes(),
-      event: (method, members) => reply.event(method, members),
-      now: () => deps.clock.now(),
-      maxQueuedBytes: deps.maxQueuedBytes,
-      slowMs: deps.slowMs,
-    });
+  visitFirst(visits: readonly Visit[], fallback: FaultHead): void {
+    if (this.done) return;
+    this.upstream = null;
+    const asking = this.asking();
+    if (asking === null) this.refuse(fallback);
+    else asking.visitFirst(visits, fallback);
+  }
+
+  private asking(): Held | null {
+    if (this.held === null && this.deps.parked !== undefined) this.held = new Held(this, this.deps.parked);
+    return this.held;
+  }
+
+  /** Vanishing (design §4 amendment 6). After an `input_required` was delivered nobody needs to be there. */
+  private gone(listener: Listener, how: 'close' | 'break'): void {
+    if (this.done || !this.audience.has(listener)) return;
+    const others = this.audience.size > 1;
+    if (others || this.head.onVanish === 'keep' || this.held?.parking.awaiting === true) this.audience.leave(listener);
+    else if (how === 'close') this.cancel('the client left');
+    else if (this.held === null || this.held.parking.set.round === 0) this.cancel('the link broke');
+    else {
+      this.audience.leave(listener);
+      this.absence ??= this.deps.clock.setTimer(this.deps.rejoinMs, () => {
+        this.absence = null;
+        if (this.audience.size === 0 && this.held?.parking.awaiting !== true) this.cancel('the link broke');
+      });
+    }
+  }
+
+  /** Time counts again. */
+  private goOn(): void {
+    this.yielded = null;
+    if (this.pausedAt === null || this.done) return;
+    this.stoodStill += this.deps.clock.now() - this.pausedAt;
+    this.pausedAt = null;
+    this.upstream?.resume?.();
+    this.arm(this.callMs());
+  }
+
+  /** By the exchange's own time, which stands still while people think. */
+  private now(): number {
+    return (this.pausedAt ?? this.deps.clock.now()) - this.stoodStill;
   }
 
   private mine(claim: Awaited<ReturnType<Ownership['claim']>>): boolean {
@@ -180,24 +350,25 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     if (this.done) return;
     // A little less than our own deadline, so that "busy" is said rather than "not started".
     const waitMs = Math.max(0, Math.min(this.deps.queueMs(), this.left() - 20));
-    const lease = await pools.lease(leaseRequest(this, profile, { owner, waitMs, asks: this.deps.asks }));
+    const request = leaseRequest(this, profile, { owner, waitMs, asks: this.deps.parked !== undefined });
+    const lease = await pools.lease(request);
     if (this.done) {
       lease.release();
       return;
     }
     this.lease = lease;
-    this.calledAt = this.deps.clock.now();
+    this.calledAt = this.now();
     this.progressedAt = null;
     if (this.prolongedTo === 0 && this.calledAt + this.callMs() < this.firesAt) this.arm(this.callMs());
-    const upstream = lease.connection.call(this.head, this.body, this);
-    if (this.done) upstream.cancel('the exchange has ended');
-    else this.upstream = upstream;
+    this.call(this.head, this.body);
+    if (!this.done && letsAsk(request.capabilities)) this.deps.parked?.attach(lease.connection, this);
   }
 
   /** A safe method whose process died under it runs once more, if the caller has seen nothing of it (design §2). */
   private again(): boolean {
     const facts = MODERN_METHODS.get(this.head.method) ?? LEGACY_METHODS.get(this.head.method);
-    if (facts?.safe !== true || this.tries > 0 || this.flow?.used === true || this.left() <= 0) return false;
+    if (facts?.safe !== true || this.tries > 0 || this.audience.used || this.held !== null || this.left() <= 0)
+      return false;
     const dead = this.lease?.connection;
     if (dead === undefined) return false;
     this.tries++;
@@ -244,34 +415,55 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
     this.refuse(faultOf('internal', { mayHaveRun: this.running }));
   }
 
-  private end(reason: 'cancelled' | 'timeout' | 'lost' | 'too-slow' | 'start-failed', words: string): void {
-    if (!this.finish(reason)) return;
-    this.reply.fault(faultOf(reason, { message: words, mayHaveRun: this.running }));
+  /** Its server is still at work: told to stop, then whatever it asked is answered (protocol.md §5.5 "timeout"). */
+  private end(reason: EndReason, words: string): void {
+    if (!this.over(reason)) return;
+    const { upstream } = this;
+    const told = reason === 'expired' ? 'timeout' : reason;
+    const head = faultOf(told, { message: words, mayHaveRun: this.running });
+    this.audience.fault(head);
     // Before the lease goes back: the pool must see the taint.
-    this.upstream?.cancel(words);
+    upstream?.cancel(words);
     this.leaving?.abort(new Error(words));
-    this.giveBack();
+    this.close(reason === 'expired' || reason === 'cancelled' ? null : { kind: 'fault', head });
   }
 
   private refuse(head: FaultHead): void {
-    if (!this.finish(head.reason)) return;
-    this.reply.fault(head);
-    this.giveBack();
+    this.finish({ kind: 'fault', head });
   }
 
-  private finish(how: string): boolean {
+  finish(said: Ended): void {
+    const ended = this.held === null || this.done ? said : this.held.instead(said);
+    if (!this.over(ended.kind === 'result' ? 'result' : ended.head.reason)) return;
+    const unheard = this.audience.size === 0;
+    if (ended.kind === 'result') this.audience.result(ended.head, ended.members);
+    else this.audience.fault(ended.head);
+    this.close(this.held !== null || (unheard && this.head.onVanish === 'keep') ? ended : null);
+  }
+
+  private over(how: string): boolean {
     if (this.done) return false;
     this.done = true;
-    this.timer?.clear();
+    for (const timer of [this.timer, this.absence]) timer?.clear();
     this.timer = null;
     this.deps.settled(this, how, this.deps.clock.now() - this.openedAt);
     return true;
   }
 
+  /** `ended`: for who asks later; null: nobody may, or nobody needs to. */
+  private close(ended: Ended | null): void {
+    this.held?.end();
+    this.yielded?.abort(new Error('the exchange has ended'));
+    if (this.held !== null || ended !== null) this.deps.parked?.ended(this, ended);
+    this.giveBack();
+  }
+
   private giveBack(): void {
     const { lease } = this;
+    if (lease === null) return;
     this.lease = null;
-    lease?.release();
+    this.deps.parked?.detach(lease.connection, this);
+    lease.release();
   }
 
   private arm(ms: number): void {
@@ -282,7 +474,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
   }
 
   private left(): number {
-    return this.openedAt + this.head.deadlineMs - this.deps.clock.now();
+    return this.openedAt + this.head.deadlineMs - this.now();
   }
 
   private startMs(): number {
@@ -290,7 +482,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply {
   }
 
   private callMs(): number {
-    const now = this.deps.clock.now();
+    const now = this.now();
     if (this.prolongedTo > 0) return this.prolongedTo - now;
     const deadline = this.progressedAt === null ? this.openedAt : this.progressedAt;
     const call = this.progressedAt ?? this.calledAt;

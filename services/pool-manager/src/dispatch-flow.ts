@@ -3,7 +3,7 @@
 
 export interface FlowDeps {
   queuedBytes(): number;
-  event(method: string, members: Uint8Array): void;
+  event(method: string, members: Uint8Array, seq: number): void;
   now(): number;
   readonly maxQueuedBytes: number;
   readonly slowMs: number;
@@ -14,7 +14,7 @@ export class Flow {
   /** An event went out: the caller has seen something of this call. */
   used = false;
   private readonly deps: FlowDeps;
-  private latest: Uint8Array | null = null;
+  private latest: { readonly members: Uint8Array; readonly seq: number } | null = null;
   private blockedSince: number | null = null;
 
   constructor(deps: FlowDeps) {
@@ -22,19 +22,19 @@ export class Flow {
   }
 
   /** False: the caller has been too slow for too long. */
-  event(method: string, members: Uint8Array): boolean {
+  event(method: string, members: Uint8Array, seq: number): boolean {
     if (this.deps.queuedBytes() < this.deps.maxQueuedBytes) {
       this.blockedSince = null;
       if (method !== PROGRESS) this.flush();
       else this.latest = null;
-      this.send(method, members);
+      this.send(method, members, seq);
       return true;
     }
     if (method !== PROGRESS) this.dropped++;
     else {
       if (this.latest !== null) this.dropped++;
       // A copy: the line it points into may be large.
-      this.latest = members.slice();
+      this.latest = { members: members.slice(), seq };
     }
     this.blockedSince ??= this.deps.now();
     return this.deps.now() - this.blockedSince < this.deps.slowMs;
@@ -44,12 +44,12 @@ export class Flow {
   flush(): void {
     const held = this.latest;
     this.latest = null;
-    if (held !== null) this.send(PROGRESS, held);
+    if (held !== null) this.send(PROGRESS, held.members, held.seq);
   }
 
-  private send(method: string, members: Uint8Array): void {
+  private send(method: string, members: Uint8Array, seq: number): void {
     this.used = true;
-    this.deps.event(method, members);
+    this.deps.event(method, members, seq);
   }
 }
 

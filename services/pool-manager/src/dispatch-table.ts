@@ -37,6 +37,10 @@ export class ExchangeTable<E extends Cancellable> {
     return [...this.exchanges.values()];
   }
 
+  get(xid: string): E | undefined {
+    return this.exchanges.get(xid);
+  }
+
   /** `cancelled`: its cancel was here first. */
   add(xid: string, exchange: E, now: number): 'added' | 'full' | 'taken' | 'cancelled' {
     const stone = this.tombstones.get(xid);

@@ -5,9 +5,11 @@ import { type ConfigSource, type ServerSpec, serverId } from '@lockkeeper/protoc
 import type { Cancel, Notify, Open, Principal } from '@lockkeeper/protocol/link/frames';
 import type { Clock } from '@lockkeeper/state/clock';
 import { DispatchedExchange, type ExchangeDeps } from './dispatch-exchange.ts';
-import { ExchangeTable } from './dispatch-table.ts';
+import { ExchangeTable, sameCaller } from './dispatch-table.ts';
 import { faultOf } from './errors.ts';
 import type { Dispatcher, OpenStream, Ownership, StreamReply } from './link/contract.ts';
+import type { Ended, Parked } from './parked/contract.ts';
+import { readState } from './parked/state-text.ts';
 import type { Pools } from './pool/contract.ts';
 import type { Connector, Log } from './raise/contract.ts';
 
@@ -35,14 +37,16 @@ export interface DispatcherDeps {
   readonly ownership: Pick<Ownership, 'claim'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** True once the connector was given `questions`; both together, or the pool keys lie. */
-  readonly asks?: boolean;
+  /** The same whose `questions` the connector was given; both together, or the pool keys lie. */
+  readonly parked?: Parked;
   readonly maxExchanges?: number;
   /** Bytes of one exchange that its gateway has not taken yet. */
   readonly maxQueuedBytes?: number;
   readonly slowMs?: number;
   readonly probeMs?: number;
   readonly maxCallMs?: number;
+  readonly batonMs?: number;
+  readonly rejoinMs?: number;
   /** The place of subscriptions and of roots changes; without them the one is refused, the other ignored. */
   readonly listen?: Dispatcher['listen'];
   readonly notify?: (head: Notify) => void;
@@ -59,6 +63,8 @@ export interface DrainingDispatcher extends Dispatcher {
   drain(): void;
   /** Ends what is still under way as `lost`. */
   close(words: string): void;
+  /** Resolves when nothing is under way, what is parked included. */
+  idle(): Promise<void>;
 }
 
 const GONE: OpenStream = { vanished: () => {} };
@@ -66,7 +72,9 @@ const GONE: OpenStream = { vanished: () => {} };
 export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
   const { config, clock, log } = deps;
   const table = new ExchangeTable<DispatchedExchange>(deps.maxExchanges ?? 50_000);
+  const waiting: (() => void)[] = [];
   let draining = false;
+  let repeats = 0;
 
   const exchangeDeps: ExchangeDeps = {
     connector: deps.connector,
@@ -74,16 +82,22 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
     ownership: deps.ownership,
     clock,
     log,
-    asks: deps.asks ?? false,
+    parked: deps.parked,
+    batonMs: deps.batonMs ?? 3_000,
+    rejoinMs: deps.rejoinMs ?? 5_000,
     queueMs: () => config.current().limits.queueMs,
-    maxQueuedBytes: deps.maxQueuedBytes ?? 1024 * 1024,
-    slowMs: deps.slowMs ?? 30_000,
+    flow: {
+      now: () => clock.now(),
+      maxQueuedBytes: deps.maxQueuedBytes ?? 1024 * 1024,
+      slowMs: deps.slowMs ?? 30_000,
+    },
     probeMs: deps.probeMs ?? 5_000,
     maxCallMs: deps.maxCallMs ?? 3_600_000,
     ...(deps.adopt === undefined ? {} : { adopt: deps.adopt }),
     settled(exchange, how, ms) {
       const { xid, method } = exchange.head;
       table.remove(xid, exchange);
+      if (table.size === 0) for (const resolve of waiting.splice(0)) resolve();
       deps.onSettled?.({ xid, tenant: exchange.spec.tenant, server: exchange.spec.name, method, how, ms });
     },
   };
@@ -94,10 +108,45 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
   }
 
   function open(head: Open, body: Uint8Array, reply: StreamReply): OpenStream {
+    const state = head.state === undefined ? null : readState(head.state);
+    if (head.wait === true || state?.kind === 'held' || (head.state !== undefined && state === null)) {
+      return rejoin(head, body, reply, state);
+    }
     if (draining) return refuse(reply, faultOf('draining'));
     const spec = specOf(head);
     if (spec === null) return refuse(reply, faultOf('stale-config'));
-    const exchange = new DispatchedExchange(exchangeDeps, spec, head, body, reply);
+    // A modern server's own state goes back to it as it was; nothing of the earlier rounds is here.
+    const again = table.get(head.xid) === undefined ? head.xid : `${head.xid}~${++repeats}`;
+    const first = state === null ? head : { ...head, xid: again, state: state.state };
+    return begin(new DispatchedExchange(exchangeDeps, spec, first, body, reply), reply);
+  }
+
+  /** A retry or a join of what is held here; found by its id, whatever the configuration says by now. */
+  function rejoin(head: Open, body: Uint8Array, reply: StreamReply, state: ReturnType<typeof readState>): OpenStream {
+    const own = state === null ? head.state === undefined : state.kind === 'held' && state.xid === head.xid;
+    const exchange = own ? table.get(head.xid) : undefined;
+    if (exchange === undefined) return own ? afterwards(head, reply) : refuse(reply, faultOf('unknown-exchange'));
+    if (sameCaller(exchange, head)) return exchange.rejoin(head, body, reply, state);
+    // In the same words as what never was.
+    deps.parked?.audit({ what: 'foreign-state', xid: head.xid, principal: head.principal });
+    return refuse(reply, faultOf('unknown-exchange'));
+  }
+
+  function afterwards(head: Open, reply: StreamReply): OpenStream {
+    const tell = (ended: Ended | null) => {
+      if (ended === null) return reply.fault(faultOf('unknown-exchange'));
+      reply.accepted();
+      if (ended.kind === 'result') reply.result(ended.head, ended.members);
+      else reply.fault(ended.head);
+    };
+    const ended = deps.parked?.outcome(head) ?? null;
+    if (ended instanceof Promise) void ended.then(tell);
+    else tell(ended);
+    return GONE;
+  }
+
+  function begin(exchange: DispatchedExchange, reply: StreamReply): OpenStream {
+    const { head } = exchange;
     switch (table.add(head.xid, exchange, clock.now())) {
       case 'full':
         return refuse(reply, faultOf('busy', { retryAfterMs: 1_000 }));
@@ -135,6 +184,7 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
       draining = true;
       for (const exchange of table.all()) exchange.lose(words);
     },
+    idle: () => (table.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
   };
 }
 

@@ -7,7 +7,8 @@ export interface StreamReply {
   /** Before the first byte goes upstream. Idempotent. */
   started(): void;
   accepted(): void;
-  event(method: string, members: Uint8Array): void;
+  /** `seq`: its number in the exchange, where a joiner must be told; without it the next one of this stream. */
+  event(method: string, members: Uint8Array, seq?: number): void;
   /** Exactly one of result and fault ends the stream; later calls are ignored. */
   result(head: Omit<Result, 'kind' | 'stream' | 'seq'>, members: Uint8Array): void;
   fault(head: Omit<Fault, 'kind' | 'stream' | 'seq'>): void;

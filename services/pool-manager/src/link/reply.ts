@@ -43,9 +43,9 @@ export class Reply implements StreamReply {
     this.#channel.send(this.#stream, { kind: 'accepted', stream: this.#stream.id });
   }
 
-  event(method: string, members: Uint8Array): void {
+  event(method: string, members: Uint8Array, seq: number = this.#seq + 1): void {
     if (this.#over) return;
-    this.#seq += 1;
+    this.#seq = seq;
     this.#channel.send(this.#stream, { kind: 'event', stream: this.#stream.id, seq: this.#seq, method }, members);
   }
 

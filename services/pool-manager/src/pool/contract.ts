@@ -27,6 +27,10 @@ export interface LeaseRequest {
 
 export interface Lease {
   readonly connection: Connection;
+  /** The call waits for its caller: others may run (design §5 "Baton"). Nothing where calls run side by side. */
+  park?(): void;
+  /** Runs again. Rejects with the abort reason, or when the child has ended. */
+  resume?(signal: AbortSignal): Promise<void>;
   /**
    * Gives the right to run back; idempotent. The pool itself decides whether the process lives on: it reads the
    * connection's taint, and `tainted` here says that this very call gave no sign of having ended (design §5 "Taint").

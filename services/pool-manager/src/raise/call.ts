@@ -5,7 +5,9 @@ import { concat } from '@lockkeeper/protocol/json/compose';
 import { findMember, type Member, scan, textOf } from '@lockkeeper/protocol/json/scan';
 import type { Open } from '@lockkeeper/protocol/link/frames';
 import { isLogLevel, PROGRESS_TOKEN, passesLevel } from '@lockkeeper/protocol/mcp/meta';
+import type { Clock } from '@lockkeeper/state/clock';
 import type { ExitReason } from '../child/contract.ts';
+import { LegacyTask, type LegacyTaskSeed } from '../tasks/legacy-task.ts';
 import type { Log, UpstreamCall, UpstreamReply } from './contract.ts';
 import { breach, fault, type Outcome } from './result/outcome.ts';
 import { Pages } from './result/pages.ts';
@@ -19,8 +21,10 @@ export interface CallOwner {
   readonly wire: Wire;
   readonly speaker: Speaker;
   readonly log: Log;
+  readonly clock: Clock;
   maxResultBytes(): number;
   settled(call: Call): void;
+  parked(call: Call, parked: boolean): void;
 }
 
 export class Call implements UpstreamCall, Waiter {
@@ -33,8 +37,10 @@ export class Call implements UpstreamCall, Waiter {
   /** Stands in line. */
   private turn: Turn | null = null;
   private id = 0;
+  private task: LegacyTask | null = null;
   private retried = false;
   private done = false;
+  parked = false;
   private lastProgress = Number.NEGATIVE_INFINITY;
 
   constructor(owner: CallOwner, head: Open, members: Uint8Array, reply: UpstreamReply, list: boolean) {
@@ -75,8 +81,17 @@ export class Call implements UpstreamCall, Waiter {
     if (this.done) return;
     const { turn } = this;
     this.turn = null;
-    if (turn === null || !this.owner.wire.leave(turn)) this.owner.wire.abandon(this.id, reason);
+    if (this.task !== null) this.task.cancel(reason);
+    else if (turn === null || !this.owner.wire.leave(turn)) this.owner.wire.abandon(this.id, reason);
     this.settle(fault('cancelled', reason));
+  }
+
+  park(): void {
+    this.owner.parked(this, true);
+  }
+
+  resume(): void {
+    this.owner.parked(this, false);
   }
 
   answered(line: Uint8Array, response: Response): void {
@@ -123,6 +138,11 @@ export class Call implements UpstreamCall, Waiter {
       this.reply.fault(outcome.head);
       return;
     }
+    if (outcome.kind === 'visits') {
+      if (this.reply.visitFirst !== undefined) this.reply.visitFirst(outcome.visits, outcome.head);
+      else this.reply.fault(outcome.head);
+      return;
+    }
     if (outcome.members.length <= this.owner.maxResultBytes()) {
       this.reply.result(outcome.head, outcome.members);
       return;
@@ -144,6 +164,10 @@ export class Call implements UpstreamCall, Waiter {
       case 'again':
         this.again();
         return;
+      case 'task':
+        if (this.task === null) this.follow(judged.seed);
+        else this.settle(breach('a task ended in another task'));
+        return;
       case 'complete':
         if (this.pages !== null) {
           this.page(line, response.resultMembers, this.pages);
@@ -152,6 +176,24 @@ export class Call implements UpstreamCall, Waiter {
         this.settle(this.owner.speaker.finish(this.head, line, response.resultMembers));
         return;
     }
+  }
+
+  /** The call goes on as the server's task, and is answered as if it had not. */
+  private follow(seed: LegacyTaskSeed): void {
+    const { wire, clock } = this.owner;
+    this.task = new LegacyTask(
+      {
+        wire,
+        clock,
+        answered: (line, response) => this.answered(line, response),
+        spoiled: (kind, words) => this.spoiled(kind, words),
+        lost: (exit) => this.lost(exit),
+        progressed: () => this.reply.progressed?.(),
+      },
+      seed,
+    );
+    this.reply.tasked?.(seed);
+    this.task.begin();
   }
 
   private again(): void {

@@ -5,6 +5,7 @@ import { membersOf } from '@lockkeeper/protocol/json/scan';
 import type { Open } from '@lockkeeper/protocol/link/frames';
 import { LEGACY_METHODS, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
+import type { Clock } from '@lockkeeper/state/clock';
 import type { ExitReason } from '../child/contract.ts';
 import { Call, type CallOwner } from './call.ts';
 import type { Change, Connection, Log, UpstreamCall, UpstreamReply } from './contract.ts';
@@ -17,6 +18,7 @@ export interface RaisedDeps {
   readonly speaker: Speaker;
   readonly side: SideOfWire;
   readonly log: Log;
+  readonly clock: Clock;
   maxResultBytes(): number;
   changed(change: Change): void;
 }
@@ -33,6 +35,7 @@ export class RaisedConnection implements Connection, CallOwner, Room {
   readonly speaker: Speaker;
   readonly side: SideOfWire;
   readonly log: Log;
+  readonly clock: Clock;
   readonly closed: Promise<ExitReason>;
   uses = 0;
   private readonly deps: RaisedDeps;
@@ -45,6 +48,7 @@ export class RaisedConnection implements Connection, CallOwner, Room {
     this.speaker = deps.speaker;
     this.side = deps.side;
     this.log = deps.log;
+    this.clock = deps.clock;
     this.closed = deps.wire.closed;
     deps.wire.listener = {
       notification: (line, method, params) => this.notification(line, method, params),
@@ -68,10 +72,19 @@ export class RaisedConnection implements Connection, CallOwner, Room {
     return this.stopped || (this.speaker.taints && this.wire.unquiet);
   }
 
-  only(): Open | null {
-    if (this.calls.size !== 1) return null;
-    for (const call of this.calls) return call.head;
-    return null;
+  /** Of several that run, which only one person's may, the one that began or went on last. */
+  asker(): Open | null {
+    let running: Call | null = null;
+    let parked: Call | null = null;
+    let several = false;
+    for (const call of this.calls) {
+      if (MODERN_METHODS.get(call.head.method)?.mrtr !== true) continue;
+      if (!call.parked) running = call;
+      else if (parked === null) parked = call;
+      else several = true;
+    }
+    if (running !== null) return running.head;
+    return several ? null : (parked?.head ?? null);
   }
 
   call(head: Open, members: Uint8Array, reply: UpstreamReply): UpstreamCall {
@@ -96,6 +109,20 @@ export class RaisedConnection implements Connection, CallOwner, Room {
     this.calls.delete(call);
   }
 
+  parked(call: Call, parked: boolean): void {
+    if (!this.calls.delete(call)) return;
+    call.parked = parked;
+    this.calls.add(call);
+  }
+
+  /** Those that run, or where none does all. */
+  private speaking(): ReadonlySet<Call> {
+    let parked = 0;
+    for (const call of this.calls) if (call.parked) parked++;
+    if (parked === 0 || parked === this.calls.size) return this.calls;
+    return new Set([...this.calls].filter((call) => !call.parked));
+  }
+
   stop(why: string): Promise<void> {
     this.stopped = true;
     return this.wire.stop(why);
@@ -103,7 +130,7 @@ export class RaisedConnection implements Connection, CallOwner, Room {
 
   private notification(line: Uint8Array, method: string, params: Parameters<Speaker['notification']>[2]): void {
     if (method === 'notifications/message') {
-      const owner = params?.kind === 'object' ? this.speaker.logOwner(this.calls) : null;
+      const owner = params?.kind === 'object' ? this.speaker.logOwner(this.speaking()) : null;
       if (owner !== null) owner.logged(line, membersOf(line, params!));
       return;
     }
@@ -114,6 +141,7 @@ export class RaisedConnection implements Connection, CallOwner, Room {
       return;
     }
     const change = changeOf(line, method, params);
+    if (method === 'notifications/tools/list_changed') this.speaker.toolsChanged?.();
     this.side.changed(change);
     this.deps.changed(change);
   }

@@ -6,6 +6,7 @@ import type { Fault, Open, Result } from '@lockkeeper/protocol/link/frames';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { ExitReason } from '../child/contract.ts';
+import type { TaskedUpstream } from '../link/contract.ts';
 import type { Side } from './side.ts';
 
 export type ResultHead = Omit<Result, 'kind' | 'stream' | 'seq'>;
@@ -19,9 +20,23 @@ export interface UpstreamReply {
   progressed?(): void;
   result(head: ResultHead, members: Uint8Array): void;
   fault(head: FaultHead): void;
+  /** A legacy server made a task of it (2025-11-25); the answer comes all the same. */
+  tasked?(upstream: TaskedUpstream): void;
+  /** The server ended the call until these have been visited (-32042). Without it such an answer is a fault. */
+  visitFirst?(visits: readonly Visit[], instead: FaultHead): void;
+}
+
+/** One entry of a -32042. */
+export interface Visit {
+  readonly elicitationId: string;
+  readonly url: string;
+  readonly message: string;
 }
 
 export interface UpstreamCall {
+  /** It waits for its caller: what the server asks and logs now is another call's, if one runs. */
+  park?(): void;
+  resume?(): void;
   /** The caller no longer wants it: cancel upstream, settle as `cancelled`, drop the late answer. */
   cancel(reason: string): void;
 }
@@ -81,11 +96,13 @@ export interface Question {
   readonly id: string;
   /** Raw JSON text of its params, or `{}`. */
   readonly params: Uint8Array;
-  /** The one call that runs on the process; null when none or several do. */
+  /** The call that runs on the process, or where none does the only one that is parked; null: nobody's for certain. */
   readonly asker: Open | null;
   /** Exactly once. The raw JSON text of the result, or an error. */
   answer(result: Uint8Array): void;
   refuse(code: number, message: string): void;
+  /** Null: it gave no progress token. */
+  readonly progress: ((count: number) => void) | null;
 }
 
 /**
@@ -96,6 +113,10 @@ export interface Questions {
   ask(connection: Connection, question: Question): void;
   /** The server cancelled its own request. */
   withdraw(connection: Connection, id: string): void;
+  /** It asked for what its process was not told of; it has been refused. */
+  refused?(connection: Connection, asker: Open, need: ClientCapabilities): void;
+  /** What was to be done at a URL is done, says the server. */
+  completed?(connection: Connection, elicitationId: string): void;
 }
 
 /** The part of a logger that raise and the dispatcher need; pino has it. */

@@ -4,6 +4,7 @@
 import type { Member } from '@lockkeeper/protocol/json/scan';
 import type { Open } from '@lockkeeper/protocol/link/frames';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
+import type { LegacyTaskSeed } from '../tasks/legacy-task.ts';
 import type { Caching } from './result/caching.ts';
 import type { Outcome } from './result/outcome.ts';
 import type { Response } from './wire/message.ts';
@@ -12,14 +13,16 @@ export type Judged =
   /** A complete result: `finish`, or the next page. */
   | { readonly kind: 'complete' }
   | { readonly kind: 'outcome'; readonly outcome: Outcome }
+  /** A 2025-11-25 server made a task of it: the answer comes by way of that. */
+  | { readonly kind: 'task'; readonly seed: LegacyTaskSeed }
   /** Send the same once more under a new id (-32022 with a revision in common). */
   | { readonly kind: 'again' };
 
 /** The calls that are open on the connection, as far as an era may look. */
 export interface Room {
   readonly open: number;
-  /** The one open call; null when there is none, or several. */
-  only(): Open | null;
+  /** Whose a question is that comes now: the call's that runs, else the only parked one's; null: nobody's for certain. */
+  asker(): Open | null;
 }
 
 export interface Speaker {
@@ -40,6 +43,8 @@ export interface Speaker {
   /** Whose log message it is, from the open calls that want logs; null: nobody's for certain. */
   logOwner<T extends { readonly head: Open }>(open: ReadonlySet<T>): T | null;
   request(line: Uint8Array, id: string, method: string, params: Member | undefined, room: Room): void;
+  /** The server has said that its tools are others now. */
+  toolsChanged?(): void;
   /** Notifications other than progress and log messages. */
   notification(line: Uint8Array, method: string, params: Member | undefined): void;
 }

@@ -8,6 +8,7 @@ import { CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION } from '@lockkeeper/
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Spawn } from '../child/contract.ts';
+import { createTaskTools } from '../tasks/task-tools.ts';
 import { RaisedConnection } from './connection.ts';
 import { type Change, type Connection, type Log, type Questions, StartError } from './contract.ts';
 import { introduce } from './legacy/handshake.ts';
@@ -99,12 +100,20 @@ export function createStarter(deps: StarterDeps): Starter {
     }
   }
 
-  function legacyConnection(spec: ServerSpec, wire: Wire, profile: Profile, declared: ClientCapabilities): Connection {
+  async function legacyConnection(
+    spec: ServerSpec,
+    wire: Wire,
+    profile: Profile,
+    declared: ClientCapabilities,
+  ): Promise<Connection> {
     let connection: Connection | null = null;
     const asked = createAsked({ wire, declared, questions: deps.questions, connection: () => connection });
     const { listTtlMs } = deps.limits();
-    const speaker = new LegacySpeaker({ wire, spec, profile, fingerprint: fingerprintOf(declared), listTtlMs, asked });
+    const taskTools = createTaskTools(wire, deps.clock, profile.capabilities, spec.startTimeoutMs);
+    const fingerprint = fingerprintOf(declared);
+    const speaker = new LegacySpeaker({ wire, spec, profile, fingerprint, listTtlMs, asked, taskTools });
     connection = raised(spec, wire, speaker, '');
+    await taskTools.load();
     return connection;
   }
 
@@ -120,7 +129,15 @@ export function createStarter(deps: StarterDeps): Starter {
     const { log } = deps;
     const side = new SideOfWire(wire, deps.clock, meta);
     const maxResultBytes = () => deps.limits().maxResultBytes;
-    return new RaisedConnection({ wire, speaker, side, log, maxResultBytes, changed: (c) => deps.changed(spec, c) });
+    return new RaisedConnection({
+      wire,
+      speaker,
+      side,
+      log,
+      clock: deps.clock,
+      maxResultBytes,
+      changed: (c) => deps.changed(spec, c),
+    });
   }
 
   return {
@@ -129,7 +146,7 @@ export function createStarter(deps: StarterDeps): Starter {
         const { clock, clientInfo } = deps;
         // While it introduces itself it may ask already; nothing is running, so everything but ping is refused.
         const asked = createAsked({ wire, declared: {}, questions: undefined, connection: () => null });
-        const room = { open: 0, only: () => null };
+        const room = { open: 0, asker: () => null };
         wire.listener = {
           notification: () => {},
           request: (line, id, method, params) => asked.request(line, id, method, params, room),

@@ -1,10 +1,11 @@
 // What a legacy server asks of its client, each answered always and at once (protocol.md §5.0 I3), or handed to
 // whoever parks exchanges. Refusal codes: protocol.md §5.5 step 2 and Part 7 #34.
 
-import { findMember, type Member, membersOf, stringOf } from '@lockkeeper/protocol/json/scan';
+import { findMember, type Member, membersOf, stringOf, textOf } from '@lockkeeper/protocol/json/scan';
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from '@lockkeeper/protocol/jsonrpc/codes';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import { covers } from '@lockkeeper/protocol/mcp/fingerprint';
+import { PROGRESS_TOKEN } from '@lockkeeper/protocol/mcp/meta';
 import type { Connection, Question, Questions } from '../contract.ts';
 import type { Room } from '../speaker.ts';
 import type { Wire } from '../wire/wire.ts';
@@ -13,6 +14,7 @@ import type { Wire } from '../wire/wire.ts';
 export interface Asked {
   request(line: Uint8Array, id: string, method: string, params: Member | undefined, room: Room): void;
   withdrawn(id: string): void;
+  completed(elicitationId: string): void;
 }
 
 export interface AskedDeps {
@@ -31,8 +33,13 @@ export function createAsked(deps: AskedDeps): Asked {
         return;
       }
       const no = refusal(deps.declared, line, method, params);
-      if (no !== null) return refuse(deps.wire, id, no.code, no.words);
       const connection = deps.connection();
+      if (no !== null) {
+        refuse(deps.wire, id, no.code, no.words);
+        const asker = no.need === undefined ? null : room.asker();
+        if (asker !== null && connection !== null) deps.questions?.refused?.(connection, asker, no.need!);
+        return;
+      }
       if (deps.questions === undefined || connection === null) {
         return refuse(deps.wire, id, INVALID_PARAMS, 'No request is running that this belongs to');
       }
@@ -42,12 +49,18 @@ export function createAsked(deps: AskedDeps): Asked {
       const connection = deps.connection();
       if (deps.questions !== undefined && connection !== null) deps.questions.withdraw(connection, id);
     },
+    completed(elicitationId) {
+      const connection = deps.connection();
+      if (connection !== null) deps.questions?.completed?.(connection, elicitationId);
+    },
   };
 }
 
 interface No {
   readonly code: number;
   readonly words: string;
+  /** What its client would have to declare. */
+  readonly need?: ClientCapabilities;
 }
 
 function refusal(
@@ -68,7 +81,8 @@ function refusal(
       }
       // 2511/elicit: an undeclared mode is a bad parameter, not an unknown method.
       const words = 'URL mode elicitation is not supported by this client';
-      return covers(declared, { elicitation: { url: {} } }) ? null : { code: INVALID_PARAMS, words };
+      const url = { elicitation: { url: {} } };
+      return covers(declared, url) ? null : { code: INVALID_PARAMS, words, need: url };
     }
     default:
       return { code: METHOD_NOT_FOUND, words: 'Method not found' };
@@ -77,7 +91,7 @@ function refusal(
 
 function need(declared: ClientCapabilities, needed: ClientCapabilities, name: string): No | null {
   if (covers(declared, needed)) return null;
-  return { code: METHOD_NOT_FOUND, words: `This client did not declare ${name}` };
+  return { code: METHOD_NOT_FOUND, words: `This client did not declare ${name}`, need: needed };
 }
 
 function questionOf(
@@ -92,10 +106,20 @@ function questionOf(
     method,
     id,
     params: params === undefined ? Buffer.from('{}') : line.subarray(params.start, params.end),
-    asker: room.only(),
+    asker: room.asker(),
     answer: (result) => void wire.respond(id, Buffer.concat([Buffer.from('"result":'), result])),
     refuse: (code, message) => refuse(wire, id, code, message),
+    progress: progressOf(wire, line, params),
   };
+}
+
+function progressOf(wire: Wire, line: Uint8Array, params: Member | undefined): Question['progress'] {
+  const members = params?.kind === 'object' ? membersOf(line, params) : [];
+  const meta = findMember(members, '_meta');
+  const token = meta?.kind === 'object' ? findMember(membersOf(line, meta), PROGRESS_TOKEN) : undefined;
+  if (token === undefined || (token.kind !== 'string' && token.kind !== 'number')) return null;
+  const text = textOf(line, token);
+  return (count) => void wire.notify('notifications/progress', `{"progressToken":${text},"progress":${count}}`);
 }
 
 function refuse(wire: Wire, id: string, code: number, words: string): void {

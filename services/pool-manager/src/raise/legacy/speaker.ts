@@ -4,13 +4,15 @@
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import { concat } from '@lockkeeper/protocol/json/compose';
 import { findMember, itemsOf, type Member, scan } from '@lockkeeper/protocol/json/scan';
-import { METHOD_NOT_FOUND } from '@lockkeeper/protocol/jsonrpc/codes';
+import { METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY } from '@lockkeeper/protocol/jsonrpc/codes';
 import type { Open } from '@lockkeeper/protocol/link/frames';
 import type { ServerCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
-import { type LogLevel, passesLevel } from '@lockkeeper/protocol/mcp/meta';
+import { type LogLevel, passesLevel, TASKS_EXTENSION } from '@lockkeeper/protocol/mcp/meta';
 import { LEGACY_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import { atLeast } from '@lockkeeper/protocol/mcp/revision';
+import { seedOf } from '../../tasks/legacy-task.ts';
+import type { TaskTools } from '../../tasks/task-tools.ts';
 import { withoutAnswers } from '../answers.ts';
 import { commonMeta } from '../envelope.ts';
 import { type Caching, cachingMembers, cachingOf, isCaching } from '../result/caching.ts';
@@ -21,6 +23,7 @@ import type { Judged, Room, Speaker } from '../speaker.ts';
 import type { Response } from '../wire/message.ts';
 import { smallParams, type Wire } from '../wire/wire.ts';
 import type { Asked } from './requests.ts';
+import { visitsOf } from './visits.ts';
 
 export interface LegacyDeps {
   readonly wire: Wire;
@@ -29,6 +32,7 @@ export interface LegacyDeps {
   readonly fingerprint: string;
   readonly listTtlMs: number;
   readonly asked: Asked;
+  readonly taskTools: TaskTools;
 }
 
 export class LegacySpeaker implements Speaker {
@@ -62,7 +66,8 @@ export class LegacySpeaker implements Speaker {
     if (head.state !== undefined || head.wait === true) {
       return fault('unknown-exchange', 'nothing waits here under this state', { mayHaveRun: false });
     }
-    return this.offers(head.method) ? null : notOffered(head.method);
+    if (!this.offers(head.method)) return notOffered(head.method);
+    return this.needsTask(head) && head.downstreamEra === 'modern' && head.task === undefined ? NEEDS_TASKS : null;
   }
 
   before(head: Open, room: Room): void {
@@ -80,6 +85,7 @@ export class LegacySpeaker implements Speaker {
   params(head: Open, params: Uint8Array): Uint8Array {
     // Answers without a state: the server asked nothing, so they go nowhere (protocol.md §2.8 #12a).
     const members = withoutAnswers(params);
+    if (this.augments(head)) return withMembers(members, `"task":{"ttl":${head.task?.ttlMs ?? TASK_TTL_MS}}`);
     if (head.method !== 'completion/complete' || atLeast(this.deps.profile.revision, '2025-06-18')) return members;
     const object = concat(['{', members, '}']);
     return keep(object, scan(object).members, (key) => key === 'context');
@@ -87,10 +93,12 @@ export class LegacySpeaker implements Speaker {
 
   judge(head: Open, line: Uint8Array, response: Response): Judged {
     if (response.error !== undefined) {
-      return { kind: 'outcome', outcome: relayed(head, readError(line, response.error)) };
+      const error = readError(line, response.error);
+      return { kind: 'outcome', outcome: visitsOf(head, error) ?? relayed(head, error) };
     }
     if (response.result?.kind !== 'object') return { kind: 'outcome', outcome: breach('the result is not an object') };
-    return { kind: 'complete' };
+    const seed = this.augments(head) ? seedOf(line, response.resultMembers) : null;
+    return seed === null ? { kind: 'complete' } : { kind: 'task', seed };
   }
 
   finish(head: Open, line: Uint8Array, members: readonly Member[]): Outcome {
@@ -117,12 +125,39 @@ export class LegacySpeaker implements Speaker {
   }
 
   notification(line: Uint8Array, method: string, params: Member | undefined): void {
-    if (method !== 'notifications/cancelled') {
-      this.deps.wire.count(`notification ${method.slice(0, 60)}`);
-      return;
+    switch (method) {
+      case 'notifications/cancelled':
+        this.deps.asked.withdrawn(JSON.stringify(smallParams(line, params).requestId ?? null));
+        return;
+      case 'notifications/elicitation/complete': {
+        const { elicitationId } = smallParams(line, params);
+        if (typeof elicitationId === 'string') this.deps.asked.completed(elicitationId);
+        return;
+      }
+      case 'notifications/tasks/status':
+        // Never relied upon: tasks/get says the same (protocol.md §1.3).
+        return;
+      default:
+        this.deps.wire.count(`notification ${method.slice(0, 60)}`);
     }
-    const { requestId } = smallParams(line, params);
-    this.deps.asked.withdrawn(JSON.stringify(requestId ?? null));
+  }
+
+  toolsChanged(): void {
+    void this.deps.taskTools.load();
+  }
+
+  private needsTask({ method, name }: Open): boolean {
+    return method === 'tools/call' && this.deps.taskTools.supportOf(name ?? '') === 'required';
+  }
+
+  /**
+   * Sent with a wish for a task (protocol.md §5.2 "tasks"): where the tool must have one, and where it can and the
+   * caller takes one.
+   */
+  private augments(head: Open): boolean {
+    if (head.method !== 'tools/call') return false;
+    const support = this.deps.taskTools.supportOf(head.name ?? '');
+    return support === 'required' || (support === 'optional' && head.task !== undefined);
   }
 
   /** Only what the server declared is used (protocol.md §1.9); completion had no capability in 2024-11-05. */
@@ -157,6 +192,16 @@ export class LegacySpeaker implements Speaker {
     return `"supportedVersions":${JSON.stringify(profile.supported)},"capabilities":${JSON.stringify(shown)}${instructions},${cachingMembers(this.caching)},"lk/era":"legacy","lk/revision":${JSON.stringify(profile.revision)}`;
   }
 }
+
+/** For callers that wait for the answer without a task of their own. */
+const TASK_TTL_MS = 3_600_000;
+
+/** Design ruling 9: certain before anything has run. */
+const NEEDS_TASKS = fault('capability', 'This tool runs as a task only.', {
+  code: MISSING_CLIENT_CAPABILITY,
+  data: JSON.stringify({ requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } }),
+  mayHaveRun: false,
+});
 
 function notOffered(method: string): Outcome {
   return fault('upstream', `the server does not offer ${method}`, {
