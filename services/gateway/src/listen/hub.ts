@@ -21,7 +21,12 @@ const MAX_FOLLOWED = 5_000;
 
 export function createHub(deps: HubDeps): Hub {
   const open = new Map<string, UpstreamListen>();
-  const followed = new LRUCache<string, Seat>({ max: MAX_FOLLOWED, ttl: 60_000, dispose: (seat) => seat.leave() });
+  const followed = new LRUCache<string, Seat>({
+    max: MAX_FOLLOWED,
+    ttl: 60_000,
+    ttlAutopurge: true,
+    dispose: (seat) => seat.leave(),
+  });
   let closed = false;
 
   function listenOf(listener: Listener): UpstreamListen {

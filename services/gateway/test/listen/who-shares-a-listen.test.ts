@@ -1,6 +1,7 @@
 // Seats at an upstream: who shares a listen, when it is opened anew, and what is told after it was lost?
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventually } from '../../../../test/harness/eventually.ts';
 import type { LinkAnswer, ListenListener, ListenRequest } from '../../src/link/contract.ts';
 import type { ChangedList, News, Wanted } from '../../src/listen/contract.ts';
 import { createHub } from '../../src/listen/hub.ts';
@@ -128,4 +129,20 @@ test('who sits down where nothing can be had is told so, and heard of when it is
   clock.advance(300);
   honour(1, ['tools']);
   assert.deepEqual(heard, [{ kind: 'list', list: 'tools' }]);
+});
+
+test('GB-069: what is kept of an upstream is listened to while it is kept, and no longer', async () => {
+  const { hub, opened, at } = stage();
+  hub.follow(listener('app'), 40);
+  hub.follow(listener('app'), 60);
+  assert.equal(opened.length, 1);
+  assert.deepEqual(
+    { ...at(0).request.filter, uris: undefined, taskIds: undefined },
+    {
+      ...{ tools: true, prompts: true, resources: true, uris: undefined, taskIds: undefined },
+    },
+  );
+  await eventually(() => at(0).closed, { deadlineMs: 5_000 });
+  hub.follow(listener('app', 'exclusive'), 60);
+  assert.equal(opened.length, 1, 'a process of one call has nothing to say to the next');
 });
