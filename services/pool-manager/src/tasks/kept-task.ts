@@ -4,7 +4,8 @@
 import { concat } from '@lockkeeper/protocol/json/compose';
 import type { Open } from '@lockkeeper/protocol/link/frames';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
-import type { Dispatcher, StreamReply } from '../link/contract.ts';
+import { faultOf } from '../errors.ts';
+import type { Dispatcher, OpenStream, StreamReply } from '../link/contract.ts';
 import type { FaultHead, ResultHead } from '../raise/contract.ts';
 import { responsesText, TaskInputs } from './task-inputs.ts';
 import { inlinedResult, type TaskStatus, taskMembers } from './task-text.ts';
@@ -40,9 +41,11 @@ export class KeptTask implements StreamReply {
   private state: string | undefined;
   /** Somebody holds the questions below, so answers may come one by one. */
   private held = false;
-  /** Waits below for the call to go on: answers that come meanwhile wait here. */
-  private busy = true;
-  private waiting = new Map<string, Uint8Array>();
+  private answers = new Map<string, Uint8Array>();
+  private listening = false;
+  private pause: Timer | null = null;
+  /** Of a call that nobody holds. */
+  private stream: OpenStream | null = null;
   private status: TaskStatus = 'working';
   private ending: Uint8Array | null = null;
 
@@ -96,7 +99,7 @@ export class KeptTask implements StreamReply {
     if (this.over) return;
     const taken = this.inputs.take(params);
     if (taken.size === 0) return;
-    for (const [key, value] of taken) this.waiting.set(key, value);
+    for (const [key, value] of taken) this.answers.set(key, value);
     if (this.inputs.size === 0) this.turn('working');
     else this.deps.changed(this);
     this.handIn(head);
@@ -106,8 +109,7 @@ export class KeptTask implements StreamReply {
   cancel(reason: string): void {
     if (this.over) return;
     this.finish('cancelled', null, reason);
-    const { xid, principal, session } = this.head;
-    this.deps.inner.cancel({ kind: 'cancel', xid, principal, session, reason });
+    this.stop(reason);
   }
 
   started(): void {}
@@ -136,7 +138,8 @@ export class KeptTask implements StreamReply {
   /** The gateway says what a fault is to the caller: a result with isError, or an error (design §8). */
   fault(head: FaultHead): void {
     if (this.over) return;
-    if (head.reason === 'cancelled') this.finish('cancelled', null, head.message);
+    if (head.reason === 'unknown-exchange') this.fault(faultOf('lost', { mayHaveRun: true }));
+    else if (head.reason === 'cancelled') this.finish('cancelled', null, head.message);
     else this.finish('failed', faultText(head), head.message);
   }
 
@@ -149,39 +152,85 @@ export class KeptTask implements StreamReply {
   private asked(head: ResultHead, members: Uint8Array): void {
     this.state = head.state;
     this.held = head.origin?.asked !== undefined;
-    this.busy = false;
     this.inputs.replace(members, head.origin?.asked);
-    if (!this.held) this.waiting.clear();
-    if (this.inputs.size === 0) {
-      // A state alone, or everything withdrawn: nothing to wait for (protocol.md §2.8 #14).
-      this.turn('working');
-      this.continue(this.head);
-    } else this.turn('input_required');
-    this.handIn(this.head);
+    if (this.inputs.size > 0) this.turn('input_required');
+    else if (this.status !== 'working') this.turn('working');
+    if (this.held) this.listen();
+    // A state alone: there is nobody to ask, so the server is asked again (protocol.md §2.8 #14).
+    else if (this.inputs.size === 0) this.later(() => this.handIn(this.head));
   }
 
-  /** A modern server holds nothing: it is called again once, with all of a round's answers. */
+  /** Answers on their way down: one by one where someone holds the questions, else all of a round with the next call. */
   private handIn(head: Open): void {
-    if (this.busy || this.waiting.size === 0 || (!this.held && this.inputs.size > 0)) return;
-    this.continue(head);
+    if (!this.held && this.inputs.size > 0) return;
+    const answers = this.answers;
+    if (this.held && answers.size === 0) return;
+    this.answers = new Map();
+    const parts: (Uint8Array | string)[] = [this.body];
+    if (answers.size > 0) parts.push(this.body.length === 0 ? '' : ',', responsesText(answers));
+    // Nobody holds the call: it must end with the one that made it.
+    const next: Open = { ...this.next(head), onVanish: this.held ? 'keep' : 'cancel' };
+    const reply = this.held ? this.courier() : this;
+    const stream = this.deps.inner.open(next, concat(parts), reply);
+    if (!this.held) this.stream = stream;
+    stream.prolong?.(next.deadlineMs);
   }
 
-  private continue(head: Open): void {
-    const answers = this.waiting;
-    this.waiting = new Map();
-    this.busy = true;
+  /** Hears of what is asked anew or withdrawn, of the end, and of questions that nobody answered in time. */
+  private listen(): void {
+    if (this.listening || this.over) return;
+    this.listening = true;
+    const { state } = this;
+    this.deps.inner.open({ ...this.next(this.head), wait: true, onVanish: 'keep' }, this.body, {
+      ...this.courier(),
+      result: (head, members) => {
+        this.listening = false;
+        // The same once more would be told for ever.
+        if (head.resultType === 'input_required' && head.state === state) this.later(() => this.result(head, members));
+        else this.result(head, members);
+      },
+      fault: (head) => {
+        this.listening = false;
+        this.fault(head);
+      },
+    });
+  }
+
+  /** For a stream that only brings answers: the listening one hears how it goes on. */
+  private courier(): StreamReply {
+    return {
+      started: () => {},
+      accepted: () => {},
+      event: () => {},
+      queuedBytes: () => 0,
+      result: (head, members) => this.result(head, members),
+      fault: () => this.askAgain(),
+    };
+  }
+
+  /** The answers could not be taken: what is open is asked for anew. */
+  private askAgain(): void {
+    if (this.over) return;
+    const { state: _state, ...next } = this.next(this.head);
+    this.deps.inner.open({ ...next, wait: true, onVanish: 'keep' }, this.body, {
+      ...this.courier(),
+      fault: (head) => this.fault(head),
+    });
+  }
+
+  private later(run: () => void): void {
+    this.pause?.clear();
+    this.pause = this.deps.clock.setTimer(PAUSE_MS, run);
+  }
+
+  private next(head: Open): Open {
     const { wait: _wait, fromSeq: _from, state: _old, ...own } = this.head;
-    const next: Open = {
+    return {
       ...own,
       capabilities: head.capabilities,
-      onVanish: 'keep',
       deadlineMs: Math.max(1, this.endsAt - this.deps.clock.now()),
       ...(this.state === undefined ? {} : { state: this.state }),
     };
-    const parts: (Uint8Array | string)[] = [this.body];
-    if (answers.size > 0) parts.push(this.body.length === 0 ? '' : ',', responsesText(answers));
-    const stream = this.deps.inner.open(next, concat(parts), this);
-    stream.prolong?.(next.deadlineMs);
   }
 
   private turn(status: TaskStatus): void {
@@ -192,8 +241,9 @@ export class KeptTask implements StreamReply {
 
   private finish(status: TaskStatus, payload: Uint8Array | null, words?: string): void {
     this.timer.clear();
+    this.pause?.clear();
     this.inputs.clear();
-    this.waiting.clear();
+    this.answers.clear();
     this.body = new Uint8Array(0);
     this.status = status;
     this.updatedAt = this.deps.clock.now();
@@ -210,10 +260,17 @@ export class KeptTask implements StreamReply {
 
   private expire(): void {
     if (this.over) return;
-    const { xid, principal, session } = this.head;
     const message = 'the task did not end within its time to live';
     this.fault({ reason: 'timeout', code: -32603, message, mayHaveRun: true });
-    this.deps.inner.cancel({ kind: 'cancel', xid, principal, session, reason: message });
+    this.stop(message);
+  }
+
+  /** Whatever still works on it. */
+  private stop(reason: string): void {
+    const { xid, principal, session } = this.head;
+    this.deps.inner.cancel({ kind: 'cancel', xid, principal, session, reason });
+    this.stream?.vanished('close');
+    this.stream = null;
   }
 
   private facts() {
@@ -221,6 +278,7 @@ export class KeptTask implements StreamReply {
   }
 }
 
+const PAUSE_MS = 1_000;
 const NOTHING = new Uint8Array(0);
 
 function faultText(head: FaultHead): Uint8Array {
