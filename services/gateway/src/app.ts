@@ -1,18 +1,20 @@
 // The gateway's composition root: builds each room, hands it only what it needs, and knows in which order they start,
 // drain and close. No logic of a request lives here.
 
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { ConfigSource, Snapshot } from '@lockkeeper/protocol/config/settings';
+import type { ConfigSource } from '@lockkeeper/protocol/config/settings';
 import type { Implementation } from '@lockkeeper/protocol/mcp/capabilities';
 import { sharedSecret } from '@lockkeeper/state/bootstrap';
 import type { Clock } from '@lockkeeper/state/clock';
 import { createProving, randomToken } from '@lockkeeper/state/nodes/proving';
 import { createNodeWatch } from '@lockkeeper/state/nodes/watch';
 import type { Store } from '@lockkeeper/state/store';
+import { createTaskStore } from '@lockkeeper/state/tasks/task-store';
 import { createAdminServer } from './http/admin.ts';
 import { createGatewayHttp } from './http/gateway.ts';
 import { createLink } from './link/link.ts';
+import { Audience } from './listen/audience.ts';
 import { createHub } from './listen/hub.ts';
 import { createModernListens } from './listen/modern.ts';
 import { createLegacyLeg, type RunningLegacyLeg } from './lower/legacy/leg.ts';
@@ -20,8 +22,9 @@ import type { Logging } from './observe/logger.ts';
 import { createMetrics } from './observe/metrics.ts';
 import { createRouteObserver } from './observe/route-observer.ts';
 import { createRoute, type Route } from './route/answer.ts';
-import { loadSealKeys } from './seal/keys.ts';
-import { createSealRing, type SealRing } from './seal/ring.ts';
+import { loadSealKeys, retakeSealKeys } from './seal/keys.ts';
+import { createSealRing, type RingKeys } from './seal/ring.ts';
+import { createTaskEvents } from './tasks/watch.ts';
 
 export interface GatewayDeps {
   readonly config: ConfigSource;
@@ -86,6 +89,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     ring,
     log: { warn: (fields, words) => log.warn(words, fields) },
     newXid: randomToken,
+    tasks: createTaskStore(store, clock.now),
     observer: createRouteObserver(metrics, log),
     questions: true,
     delivers: { listChanged: true, subscribe: true },
@@ -94,7 +98,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       hub.follow({ up, principal: exchange.caller.principal, session: exchange.session }, listTtlMs);
     },
   });
-  const stopWatching = config.onChange((next) => rekey(ring, next, warn));
+  const stopWatching = config.onChange((next) => retakeSealKeys(ring, next, warn));
   let legacy: RunningLegacyLeg | undefined;
   const http = createGatewayHttp({
     config,
@@ -104,8 +108,10 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
         ...{ store, config, clock, link, recorder, log },
         answer: route.answer,
         initializeInfo: route.initializeInfo,
+        audience: (exchange, wanted, ears) => new Audience({ room: route.room, hub, clock }, exchange, wanted, ears),
         random: randomBytes,
         serverInfo: SERVER_INFO,
+        wireSecret: wireSecretOf(keys),
       });
       return legacy;
     },
@@ -114,6 +120,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
         ...{ room: route.room, hub, clock, recorder, log },
         random: Math.random,
         serverInfo: SERVER_INFO,
+        taskEvents: createTaskEvents(route.room),
       }),
     serverInfo: SERVER_INFO,
     clock,
@@ -162,14 +169,10 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   };
 }
 
-/** Keys that were made at start stay; those of the file are taken, or the old ones are kept and that is said. */
-function rekey(ring: SealRing, { seal }: Snapshot, warn: (words: string) => void): void {
-  if (seal === undefined) return;
-  try {
-    ring.rekey(seal);
-  } catch (error) {
-    warn(`seal.keys was not taken, the keys before it stay: ${error instanceof Error ? error.message : String(error)}`);
-  }
+/** For ids only, which must be the same on every replica; no seal can be made with it. */
+function wireSecretOf({ keys, sealWith }: RingKeys): Uint8Array {
+  const key = keys.find(({ kid }) => kid === sealWith) ?? keys[0]!;
+  return createHmac('sha256', key.key).update('lockkeeper wire ids').digest();
 }
 
 async function linkSecret({ config, store }: GatewayDeps, warn: (words: string) => void): Promise<string> {

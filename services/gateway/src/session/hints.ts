@@ -1,12 +1,21 @@
-// Hints between replicas over pub/sub: a session has ended or changed, a call was cancelled. They make the common
-// case quick. They may be lost, so nothing rests on them: caches are short and the keeper re-reads.
+// Hints between replicas over pub/sub: a session has ended or changed, a call was cancelled, a stream has another
+// holder. They make the common case quick. They may be lost, so nothing rests on them: caches are short, the keeper
+// re-reads and leases are renewed.
 
 import type { Store } from '@lockkeeper/state/store';
 import { HINT_CHANNEL } from './keys.ts';
 
 export type Hint =
   | { readonly kind: 'ended' | 'changed'; readonly tenant: string; readonly id: string }
-  | { readonly kind: 'cancelled'; readonly tenant: string; readonly id: string; readonly xid: string };
+  | { readonly kind: 'cancelled'; readonly tenant: string; readonly id: string; readonly xid: string }
+  /** Another socket has taken this stream over. */
+  | {
+      readonly kind: 'taken';
+      readonly tenant: string;
+      readonly id: string;
+      readonly stream: string;
+      readonly token: string;
+    };
 
 export interface Hints {
   send(hint: Hint): void;

@@ -19,6 +19,8 @@ export interface RunningCall {
   readonly clientId: string;
   /** Called once when the client no longer wants the answer. */
   readonly cancel: () => void;
+  /** Lets go of it without an end, for another replica to go on. False: nobody could. */
+  readonly leave?: () => boolean;
 }
 
 export interface InFlight {
@@ -29,6 +31,7 @@ export interface InFlight {
   cancelAll(session: Session): Promise<void>;
   /** Calls that run here now. */
   size(): number;
+  /** What can go on elsewhere is left to it, the rest is cancelled. */
   close(): void;
 }
 
@@ -151,7 +154,10 @@ export function createInFlight(deps: InFlightDeps): InFlight {
     },
     size: () => local.size,
     close() {
-      for (const entry of [...local.values()]) cancelLocal(entry);
+      for (const entry of [...local.values()]) {
+        if (!entry.over && entry.call.leave?.() === true) entry.over = true;
+        else cancelLocal(entry);
+      }
     },
   };
 }

@@ -9,7 +9,7 @@ import { LRUCache } from 'lru-cache';
 import type { Authenticated } from '../exchange.ts';
 import type { Hints } from './hints.ts';
 import { looksLikeSessionId, mintSessionId, type Random, sessionHash } from './id.ts';
-import { allKeys, ownedKey, recordKey } from './keys.ts';
+import { allKeys, indexKey, ownedKey, recordKey } from './keys.ts';
 import { createOwned } from './owned.ts';
 import { belongsTo, decodeRecord, encodeRecord, type Session, type SessionRecord, timeLeft } from './record.ts';
 
@@ -67,7 +67,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
   const limits = () => deps.config.current().limits;
 
   deps.hints.on((hint) => {
-    if (hint.kind !== 'cancelled') cache.delete(recordKey(hint.tenant, hint.id));
+    if (hint.kind === 'ended' || hint.kind === 'changed') cache.delete(recordKey(hint.tenant, hint.id));
   });
 
   function remember(id: string, record: SessionRecord): Session {
@@ -148,7 +148,10 @@ export function createSessions(deps: SessionsDeps): Sessions {
   }
 
   async function endById(tenant: string, id: string): Promise<void> {
-    await Promise.all(allKeys(tenant, id).map((key) => store.delete(key)));
+    // Its record first: from then on nobody adds to the index.
+    await store.delete(recordKey(tenant, id));
+    const own = await store.membersOf(indexKey(tenant, id));
+    await Promise.all([...allKeys(tenant, id), ...own].map((key) => store.delete(key)));
     cache.delete(recordKey(tenant, id));
     deps.hints.send({ kind: 'ended', tenant, id });
   }

@@ -15,6 +15,8 @@ import type { Log } from '../../observe/logger.ts';
 import type { Recorder } from '../../observe/recorder.ts';
 import type { Random } from '../../session/id.ts';
 import type { Session } from '../../session/record.ts';
+import type { KeptCall } from './questions/record.ts';
+import type { MakeAudience } from './watches.ts';
 
 /** What a route offers this caller, for `initialize` (route/initialize.ts). */
 export type InitializeInfo =
@@ -33,6 +35,10 @@ export interface LegacyDeps {
   readonly random: Random;
   readonly recorder: Recorder;
   readonly log: Log;
+  /** The same on every replica: ids of wire requests are made with it. */
+  readonly wireSecret: Uint8Array;
+  /** Who is told of changes; absent: nobody is. */
+  readonly audience?: MakeAudience;
   /** The gateway's own identity; cut to the revision (protocol.md §5.3 "handshake"). */
   readonly serverInfo: Implementation;
 }
@@ -46,6 +52,14 @@ export interface LegacyCaller {
   readonly logLevel: LogLevel | undefined;
 }
 
+/** Where a call speaks before it is answered: its own stream and no other (protocol.md §3.2). */
+export interface Voice {
+  /** Progress or a log message: dropped when the client reads too slowly. `seq` as the link's. */
+  event(xid: string, seq: number | undefined, text: Uint8Array): void;
+  /** What must not be lost: wire requests and what belongs to them. Rejects when it cannot reach the client any more. */
+  say(text: Uint8Array, name: string): Promise<void>;
+}
+
 /** One JSON-RPC request of a legacy client on its way through. */
 export interface LegacyCall {
   readonly ticket: Authenticated;
@@ -53,9 +67,16 @@ export interface LegacyCall {
   readonly message: Located;
   /** Its own exchange id: the ticket's, numbered within a batch. */
   readonly xid: string;
-  /** Where events of this call go; null when the client takes JSON only. */
-  readonly emit: ((notification: Uint8Array) => void) | null;
+  /** Null when the client takes JSON only. */
+  readonly voice: Voice | null;
+  /** What the store keeps of it; null without a session, where nothing can be asked and nothing resumed. */
+  readonly kept: KeptCall | null;
+  /** Taken over from a replica that is gone: joined, never begun. */
+  readonly taken?: { readonly fromSeq: number | undefined };
 }
 
-/** The response's text; null when the client has cancelled and must not be sent one (protocol.md §2.5). */
-export type Response = Uint8Array | null;
+/**
+ * The response's text. Null when the client has cancelled and must not be sent one (protocol.md §2.5); `left` when
+ * another replica answers the call.
+ */
+export type Response = Uint8Array | null | 'left';

@@ -17,11 +17,14 @@ import type { createForward, Forwarded } from './forward.ts';
 import { refusalResponse } from './refusal.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import { resultText } from './text.ts';
+import type { Watches } from './watches.ts';
 
 export interface HandleDeps {
   readonly recorder: Recorder;
   readonly sessions: Sessions;
   readonly subscriptions: Subscriptions;
+  /** Null: nobody is told of changes. */
+  readonly watches: Watches | null;
   readonly forward: ReturnType<typeof createForward>;
   readonly failed: (what: string, error: unknown) => void;
 }
@@ -42,6 +45,7 @@ export function createHandle(deps: HandleDeps): Handle {
     const { ticket, caller, message } = call;
     const method = message.method ?? '';
     const envelope = readEnvelope(message);
+    if (caller.session !== null) deps.watches?.seen(caller.session, ticket);
     const recording = deps.recorder.begin(
       { ...ticket, xid: call.xid },
       {
@@ -54,7 +58,7 @@ export function createHandle(deps: HandleDeps): Handle {
       },
     );
     const done = await answerOf(call, method, (of) => deps.forward(of, envelope, recording.trace));
-    const bytesOut = done.response?.length ?? 0;
+    const bytesOut = done.response instanceof Uint8Array ? done.response.length : 0;
     recording.end({ outcome: done.outcome, status: 200, bytesOut, server: done.server });
     return done.response;
   };
@@ -92,15 +96,34 @@ export function createHandle(deps: HandleDeps): Handle {
     return refused(call, { reason: changed.kind === 'unknown' ? 'session-unknown' : 'unreadable' });
   }
 
-  /** The server is asked first, so that an unknown URI is its own refusal (protocol.md §5.3 "resources/subscribe"). */
+  /**
+   * Answered once the acknowledgement covers the URI (protocol.md §5.3 "resources/subscribe"); where nobody is told of
+   * changes, the server itself is asked.
+   */
   async function subscription(call: LegacyCall, method: string, forward: Onward): Promise<Forwarded> {
     const { session } = call.caller;
     const uri = stringOf(call.message.bytes, findMember(call.message.params, 'uri'));
     if (session === null) return refused(call, { reason: 'session-missing' });
     if (uri === undefined) return refused(call, { reason: 'invalid-params', message: 'params.uri must be a string.' });
+    if (deps.watches !== null) return await watched(call, deps.watches, session, method, uri);
     const answered = await forward(call);
     if (answered.outcome !== 'ok') return answered;
     return await remember(call, session, method, uri);
+  }
+
+  async function watched(
+    call: LegacyCall,
+    watches: Watches,
+    session: Session,
+    method: string,
+    uri: string,
+  ): Promise<Forwarded> {
+    if (method === 'resources/unsubscribe') {
+      await watches.unsubscribe(session, uri);
+      return empty(call);
+    }
+    const refusal = await watches.subscribe(session, call.ticket, uri);
+    return refusal === null ? empty(call) : refused(call, refusal);
   }
 
   async function remember(call: LegacyCall, session: Session, method: string, uri: string): Promise<Forwarded> {

@@ -6,8 +6,10 @@ import { HEADER } from '@lockkeeper/protocol/mcp/headers';
 import type { Authenticated } from '../../exchange.ts';
 import type { Headers, HttpOut, LegacyLeg } from '../../http/contract.ts';
 import { createAttachments } from '../../session/attachments.ts';
+import { createBelongings } from '../../session/belongings.ts';
 import { createHints } from '../../session/hints.ts';
 import { createInFlight } from '../../session/in-flight.ts';
+import { createPresence } from '../../session/presence.ts';
 import type { Session } from '../../session/record.ts';
 import { createSessions } from '../../session/sessions.ts';
 import type { LegacyDeps } from './contract.ts';
@@ -16,12 +18,25 @@ import { createGate } from './gate.ts';
 import { createHandle } from './handle.ts';
 import { createInitialize } from './initialize.ts';
 import { createNotify } from './notify.ts';
+import { createTakeAnswer } from './questions/answers.ts';
+import { createKeepCall } from './questions/record.ts';
+import { createTakeover } from './questions/takeover.ts';
+import { createWireIds } from './questions/wire-id.ts';
 import { refuse } from './refusal.ts';
+import { createHolding } from './stream/hold.ts';
+import { createStreams } from './stream/streams.ts';
 import { createSubscriptions } from './subscriptions.ts';
 import { createHttpSse } from './transport/http-sse.ts';
 import { createOutbox } from './transport/outbox.ts';
 import { createPost } from './transport/post.ts';
+import { createResume } from './transport/resume.ts';
 import { createStandalone } from './transport/standalone.ts';
+import { createWatches, type Watches } from './watches.ts';
+
+/** How often a session's listener shows that it is there. */
+const MAX_KEEP_MS = 5 * 60_000;
+/** What is kept of a call outlives the node's own deadline for its questions. */
+const GRACE_MS = 5 * 60_000;
 
 export interface RunningLegacyLeg extends LegacyLeg {
   /** Begins to hear other replicas' hints and to keep sessions with something attached alive. */
@@ -29,28 +44,64 @@ export interface RunningLegacyLeg extends LegacyLeg {
 }
 
 export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
-  const { store, clock, config, random } = deps;
+  const { store, clock, config, random, answer, recorder } = deps;
   const failed = (what: string, error: unknown): void => deps.log.warn('legacy leg', { hint: what, error });
   const hints = createHints(store, (error) => failed('hint', error));
   const sessions = createSessions({ store, config, clock, random, hints, failed });
   const attachments = createAttachments({ sessions, hints, clock, failed });
   const inFlight = createInFlight({ store, link: deps.link, hints, attachments, clock, failed });
-  const maxMs = () => config.current().limits.sessionMaxMs;
+  const presence = createPresence({ store, clock, random, failed });
+  const limits = () => config.current().limits;
+  const belongings = createBelongings(store, () => limits().humanMs + GRACE_MS);
   const gate = createGate(sessions);
-  const forward = createForward({ answer: deps.answer, inFlight, link: deps.link });
-  const subscriptions = createSubscriptions(store, maxMs);
-  const handle = createHandle({ recorder: deps.recorder, sessions, subscriptions, forward, failed });
-  const notify = createNotify({ sessions, inFlight, failed });
+  const keeping = { store, belongings, clock, failed };
+  const keepCall = createKeepCall(keeping, presence.self);
+  const asking = { store, belongings, clock, wireIds: createWireIds(deps.wireSecret) };
+  const forward = createForward({ answer, inFlight, link: deps.link, asking, clock, failed });
+  const takeAnswer = createTakeAnswer({ ...keeping, answer, recorder });
+  const subscriptions = createSubscriptions(store, () => limits().sessionMaxMs);
+  const watches: Watches | null =
+    deps.audience === undefined
+      ? null
+      : createWatches({
+          ...{ subscriptions, audience: deps.audience, presence, hints, clock, random, failed },
+          keepMs: () => Math.min(MAX_KEEP_MS, limits().sessionIdleMs / 3),
+          tell: (session, text, name) => tell(session, text, name),
+        });
+  const handle = createHandle({ recorder, sessions, subscriptions, watches, forward, failed });
+  const notify = createNotify({ sessions, inFlight, watches, failed });
   const initialize = createInitialize(deps);
-  const outbox = createOutbox({ store, clock, random, ttlMs: () => config.current().limits.sessionIdleMs, failed });
-  const standalone = createStandalone({ gate, attachments, random });
-  const httpSse = createHttpSse({
-    ...{ config, sessions, attachments, gate, outbox, handle, notify, initialize, endSession, failed },
+  const streams = createStreams({ store, belongings });
+  const holding = createHolding({ store, clock, random, hints, failed });
+  const takeover = createTakeover({ ...keeping, presence, streams, handle });
+  const resume = createResume({ attachments, streams, holding, takeover, clock, failed });
+  const standalone = createStandalone({
+    gate,
+    attachments,
+    random,
+    streams,
+    holding,
+    resume: resume.open,
+    watches,
+    failed,
   });
-  const post = createPost({ config, clock, sessions, gate, handle, notify, initialize });
+  const outbox = createOutbox({ store, clock, random, ttlMs: () => limits().sessionIdleMs, failed });
+  const taking = { config, clock, random, sessions, gate, handle, notify, initialize, takeAnswer, keepCall, failed };
+  const httpSse = createHttpSse({ ...taking, attachments, outbox, endSession });
+  const post = createPost({ ...taking, channels: { streams, holding, failed } });
+
+  /** A notification that no call has caused. HTTP+SSE: whoever holds the socket copies it from the log. */
+  async function tell(session: Session, text: string, name: string): Promise<boolean> {
+    if (session.record.transport === 'streamable') return await standalone.tell(session, text, name);
+    await outbox.send(session, new TextEncoder().encode(text));
+    return true;
+  }
+
+  const unwatch = config.onChange((next) => watches?.reload(next));
 
   /** Cancels what runs, ends streams, removes the keys; afterwards the id is unknown (protocol.md §3.3). */
   async function endSession(session: Session): Promise<void> {
+    watches?.ended(session);
     await inFlight.cancelAll(session);
     await sessions.end(session);
     attachments.end(session.record.tenant, session.id);
@@ -81,11 +132,16 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
     async start() {
       attachments.start();
       await hints.start();
+      await presence.start();
     },
     async close() {
+      unwatch();
+      watches?.close();
       standalone.close();
       await settled(inFlight.size, config, deps.clock);
       inFlight.close();
+      resume.close();
+      await presence.close();
       await httpSse.close().catch((error: unknown) => failed('stream end', error));
       attachments.close();
       await hints.close().catch((error: unknown) => failed('hints', error));

@@ -3,26 +3,30 @@
 
 import { findMember, parseSpan } from '@lockkeeper/protocol/json/scan';
 import { idKey, type RequestId } from '@lockkeeper/protocol/jsonrpc/message';
+import type { Authenticated } from '../../exchange.ts';
 import type { Located } from '../../http/contract.ts';
 import type { InFlight } from '../../session/in-flight.ts';
 import type { Session } from '../../session/record.ts';
 import type { Sessions } from '../../session/sessions.ts';
+import type { Watches } from './watches.ts';
 
 export interface NotifyDeps {
   readonly sessions: Sessions;
   readonly inFlight: InFlight;
+  readonly watches?: Pick<Watches, 'seen'> | null;
   readonly failed: (what: string, error: unknown) => void;
 }
 
-export type Notify = (session: Session | null, message: Located) => Promise<void>;
+export type Notify = (session: Session | null, message: Located, ticket: Authenticated) => Promise<void>;
 
 export function createNotify(deps: NotifyDeps): Notify {
-  return async function notify(session, message) {
+  return async function notify(session, message, ticket) {
     if (session === null) return; // nothing to change, nothing to cancel
     try {
       switch (message.method) {
         case 'notifications/initialized':
           if (!session.record.initialized) await deps.sessions.change(session, { initialized: true });
+          deps.watches?.seen(session, ticket);
           return;
         case 'notifications/cancelled':
           await cancel(session, message);

@@ -73,9 +73,10 @@ export async function open(
   return id;
 }
 
+/** Those with something in them, until the stream ends. */
 export async function events(response: Response): Promise<SseEvent[]> {
   const all: SseEvent[] = [];
-  for await (const event of sseEvents(chunks(response))) if (event.data !== undefined) all.push(event);
+  for await (const event of sseEvents(chunks(response))) if (event.data) all.push(event);
   return all;
 }
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { BOTH, call, events, greeting, notification, open, post, request, verb } from './client.ts';
+import { BOTH, call, events, greeting, notification, open, post, reader, request, verb } from './client.ts';
 import { createUpstream, createWorld, held, type Replica, result, text, type World } from './replicas.ts';
 
 let world: World;
@@ -390,11 +390,15 @@ describe('the form of the reply', () => {
       const session = await open(a, revision);
       const stop = new AbortController();
       const stream = await verb('GET', a, { session, accept: 'text/event-stream' }, stop.signal);
-      const ended = verb('DELETE', a, { session });
-      const got = await events(stream);
-      assert.equal((await ended).status, 204);
-      assert.equal(got.length, primed ? 1 : 0);
-      if (primed) assert.match(got[0]?.id ?? '', /^[A-Za-z0-9_-]+-0$/);
+      const heard = reader(stream);
+      if (primed) {
+        const first = await heard.next();
+        assert.equal(first?.data, '');
+        assert.match(first?.id ?? '', /^g[0-9a-f]{16}-0-0$/);
+        assert.equal(first?.retry, '1000');
+      }
+      assert.equal((await verb('DELETE', a, { session })).status, 204);
+      assert.equal(await heard.next(), null);
     }
   });
 

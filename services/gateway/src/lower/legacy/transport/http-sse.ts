@@ -3,17 +3,20 @@
 // (GB-011); the id in the URL is a name only. The stream's loss ends the session: nothing resumes here.
 
 import type { ConfigSource } from '@lockkeeper/protocol/config/settings';
+import type { Refusal } from '../../../errors.ts';
 import type { Authenticated } from '../../../exchange.ts';
 import type { HttpOut, LegacyBody, Located, SseStream } from '../../../http/contract.ts';
 import type { Attachments } from '../../../session/attachments.ts';
 import { servedRevisions } from '../../../session/negotiate.ts';
 import type { Session } from '../../../session/record.ts';
 import type { Sessions } from '../../../session/sessions.ts';
+import type { LegacyCall, Response, Voice } from '../contract.ts';
 import { callerOf, type Gate } from '../gate.ts';
 import type { Handle } from '../handle.ts';
 import type { createInitialize } from '../initialize.ts';
 import type { Notify } from '../notify.ts';
-import { takeResponse } from '../questions.ts';
+import type { TakeAnswer } from '../questions/answers.ts';
+import type { KeepCall } from '../questions/record.ts';
 import { absentId, refusalResponse, refuse } from '../refusal.ts';
 import { checkBatch } from './batch.ts';
 import type { Outbox } from './outbox.ts';
@@ -28,9 +31,13 @@ export interface HttpSseDeps {
   readonly handle: Handle;
   readonly notify: Notify;
   readonly initialize: ReturnType<typeof createInitialize>;
+  readonly takeAnswer: TakeAnswer;
+  readonly keepCall: KeepCall;
   readonly endSession: (session: Session) => Promise<void>;
   readonly failed: (what: string, error: unknown) => void;
 }
+
+type Terms = Omit<LegacyCall, 'caller'> & { readonly session: Session };
 
 export interface HttpSse {
   open(ticket: Authenticated, out: HttpOut): Promise<void>;
@@ -108,8 +115,23 @@ export function createHttpSse(deps: HttpSseDeps): HttpSse {
       await deps.endSession(session).catch((error: unknown) => deps.failed('session end', error));
       return refuse(out, { reason: 'session-unknown' }, ticket.xid, idText);
     }
+    // An answer is taken before the 202 says so.
+    const refusal = await takeAnswers(ticket, session, messages);
+    if (refusal !== null) return refuse(out, refusal, ticket.xid, idText);
     out.empty(202);
     await take(ticket, session, messages);
+  }
+
+  async function takeAnswers(
+    ticket: Authenticated,
+    session: Session,
+    messages: readonly Located[],
+  ): Promise<Refusal | null> {
+    let refusal: Refusal | null = null;
+    for (const message of messages) {
+      if (message.kind === 'response') refusal = (await deps.takeAnswer(ticket, session, message)) ?? refusal;
+    }
+    return refusal;
   }
 
   async function take(ticket: Authenticated, session: Session, messages: readonly Located[]): Promise<void> {
@@ -117,32 +139,32 @@ export function createHttpSse(deps: HttpSseDeps): HttpSse {
       .filter((m) => m.kind === 'request')
       .map((message, i) => answer(ticket, session, message, i === 0 ? ticket.xid : `${ticket.xid}.${i}`));
     for (const message of messages) {
-      if (message.kind === 'notification') await deps.notify(session, message);
-      else if (message.kind === 'response') takeResponse();
+      if (message.kind === 'notification') await deps.notify(session, message, ticket);
     }
     await Promise.all(work);
   }
 
   async function answer(ticket: Authenticated, session: Session, message: Located, xid: string): Promise<void> {
-    // Events and the response of one call keep their order, whichever way they go.
-    let sending: Promise<void> = Promise.resolve();
-    const send = (text: Uint8Array): void => {
-      sending = sending
-        .then(() => deps.outbox.send(session, text))
-        .catch((error: unknown) => deps.failed('stream log', error));
+    const kept = deps.keepCall(session, message, xid);
+    // Events, questions and the response of one call keep their order, whichever way they go.
+    let tail: Promise<unknown> = Promise.resolve();
+    const send = (text: Uint8Array): Promise<void> => {
+      const sending = tail.then(() => deps.outbox.send(session, text));
+      tail = sending.catch((error: unknown) => deps.failed('stream log', error));
+      return sending;
     };
-    const response = await respond(ticket, session, message, xid, send);
-    if (response !== null) send(response);
-    await sending;
+    const voice: Voice = {
+      event: (_xid, _seq, text) => void send(text).catch(() => undefined),
+      say: send,
+    };
+    const response = await respond({ ticket, session, message, xid, voice, kept });
+    if (response !== null && response !== 'left') await send(response).catch(() => undefined);
+    await tail;
+    await kept.end(false);
   }
 
-  async function respond(
-    ticket: Authenticated,
-    session: Session,
-    message: Located,
-    xid: string,
-    emit: (text: Uint8Array) => void,
-  ): Promise<Uint8Array | null> {
+  async function respond(terms: Terms): Promise<Response> {
+    const { ticket, session, message, xid } = terms;
     const idText = message.idText ?? 'null';
     const { revision } = session.record;
     if (message.method === 'initialize' && revision === null) {
@@ -153,7 +175,7 @@ export function createHttpSse(deps: HttpSseDeps): HttpSse {
     if (revision === null && message.method !== 'ping') {
       return refusalResponse({ reason: 'session-missing' }, message.method ?? '', idText, xid);
     }
-    return await deps.handle({ ticket, caller: callerOf(session), message, xid, emit });
+    return await deps.handle({ ...terms, caller: callerOf(session) });
   }
 
   return {

@@ -2,11 +2,12 @@
 // session's log, the one replica that holds the socket copies the log out. A lease says that someone holds it; without
 // one a POST is told 404 at once rather than written into the void (GB-014).
 
-import type { Clock, Timer } from '@lockkeeper/state/clock';
+import type { Clock } from '@lockkeeper/state/clock';
 import type { Following, Store } from '@lockkeeper/state/store';
 import type { SseStream } from '../../../http/contract.ts';
 import type { Random } from '../../../session/id.ts';
 import { holderKey, outKey } from '../../../session/keys.ts';
+import { takeLease } from '../../../session/lease.ts';
 import type { Session } from '../../../session/record.ts';
 
 export interface Outbox {
@@ -25,8 +26,6 @@ export interface OutboxDeps {
   readonly failed: (what: string, error: unknown) => void;
 }
 
-const LEASE_MS = 15_000;
-const RENEW_MS = 5_000;
 const LOG_ENTRIES = 1000;
 /** A reader this far behind is cut (GB-140). */
 const MAX_BACKLOG = 16 * 1024 * 1024;
@@ -34,7 +33,7 @@ const MAX_BACKLOG = 16 * 1024 * 1024;
 const decoder = new TextDecoder();
 
 export function createOutbox(deps: OutboxDeps): Outbox {
-  const { store, clock } = deps;
+  const { store } = deps;
   /** Sockets held here, by session id: their messages need no log. */
   const here = new Map<string, (message: Uint8Array | string) => void>();
 
@@ -42,7 +41,6 @@ export function createOutbox(deps: OutboxDeps): Outbox {
     const { tenant } = session.record;
     const key = holderKey(tenant, session.id);
     const token = Buffer.from(deps.random(16)).toString('base64url');
-    await store.set(key, token, LEASE_MS);
     let over = false;
     const lose = () => {
       if (over) return;
@@ -54,43 +52,14 @@ export function createOutbox(deps: OutboxDeps): Outbox {
       out.send(message, { name: 'message' });
       if (out.bufferedBytes > MAX_BACKLOG) lose();
     };
+    const lease = await takeLease(deps, key, token, lose);
     here.set(session.id, write);
     const following: Following = store.follow(outKey(tenant, session.id), '', (e) => write(e.value), lose);
-    const stopRenewing = renewing(key, token, lose);
     return async () => {
       over = true;
-      stopRenewing();
       following.close();
       here.delete(session.id);
-      await store.compareAndDelete(key, token);
-    };
-  }
-
-  /** The lease ends by itself when the store has not heard of us for its whole length. */
-  function renewing(key: string, token: string, lose: () => void): () => void {
-    let renewedAt = clock.now();
-    let timer: Timer;
-    let stopped = false;
-    const renew = async (): Promise<void> => {
-      const startedAt = clock.now();
-      try {
-        if (!(await store.compareAndTouch(key, token, LEASE_MS))) return lose();
-        renewedAt = startedAt;
-      } catch (error) {
-        deps.failed('stream lease', error);
-        if (clock.now() - renewedAt >= LEASE_MS) return lose();
-      }
-      if (!stopped) again();
-    };
-    const again = (): void => {
-      timer = clock.setTimer(RENEW_MS, () => {
-        renew().catch((error: unknown) => deps.failed('stream lease', error));
-      });
-    };
-    again();
-    return () => {
-      stopped = true;
-      timer.clear();
+      await lease.release();
     };
   }
 

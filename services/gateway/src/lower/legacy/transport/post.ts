@@ -2,20 +2,24 @@
 
 import type { ConfigSource } from '@lockkeeper/protocol/config/settings';
 import { HEADER } from '@lockkeeper/protocol/mcp/headers';
-import { isLegacyRevision } from '@lockkeeper/protocol/mcp/revision';
+import { atLeast, isLegacyRevision } from '@lockkeeper/protocol/mcp/revision';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Refusal } from '../../../errors.ts';
 import type { Authenticated } from '../../../exchange.ts';
-import type { Headers, HttpOut, LegacyBody, LegacyLeg, Located } from '../../../http/contract.ts';
-import { sessionHash } from '../../../session/id.ts';
+import type { Headers, HttpOut, LegacyBody, LegacyLeg, Located, SseStream } from '../../../http/contract.ts';
+import { type Random, sessionHash } from '../../../session/id.ts';
+import type { Session } from '../../../session/record.ts';
 import type { Sessions } from '../../../session/sessions.ts';
-import type { LegacyCaller } from '../contract.ts';
+import type { LegacyCall, LegacyCaller } from '../contract.ts';
 import type { Gate } from '../gate.ts';
 import type { Handle } from '../handle.ts';
 import type { createInitialize } from '../initialize.ts';
 import type { Notify } from '../notify.ts';
-import { takeResponse } from '../questions.ts';
+import type { TakeAnswer } from '../questions/answers.ts';
+import type { KeepCall, KeptCall } from '../questions/record.ts';
 import { absentId, refusalResponse, refuse } from '../refusal.ts';
+import { type Channel, type LoggedDeps, loggedChannel } from '../stream/channel.ts';
+import { mintStream } from '../stream/event-id.ts';
 import { checkBatch } from './batch.ts';
 import { type Form, formOf } from './form.ts';
 import { createReply } from './reply.ts';
@@ -23,14 +27,26 @@ import { createReply } from './reply.ts';
 export interface PostDeps {
   readonly config: ConfigSource;
   readonly clock: Clock;
+  readonly random: Random;
   readonly sessions: Sessions;
   readonly gate: Gate;
   readonly handle: Handle;
   readonly notify: Notify;
   readonly initialize: ReturnType<typeof createInitialize>;
+  readonly takeAnswer: TakeAnswer;
+  readonly keepCall: KeepCall;
+  readonly channels: LoggedDeps;
+  readonly failed: (what: string, error: unknown) => void;
+}
+
+interface Numbered {
+  readonly message: Located;
+  readonly xid: string;
+  readonly kept: KeptCall | null;
 }
 
 export function createPost(deps: PostDeps): LegacyLeg['post'] {
+  const { failed } = deps;
   const holdMs = () => deps.config.current().limits.holdMs;
 
   return async function post(ticket, headers, body, out) {
@@ -43,18 +59,25 @@ export function createPost(deps: PostDeps): LegacyLeg['post'] {
     const { caller } = gated;
     const wrong = body.kind === 'batch' ? checkBatch(messages, caller.revision) : null;
     if (wrong !== null) return refuse(out, wrong, ticket.xid, absentId(caller.revision));
-    if (!messages.some((m) => m.kind === 'request')) return await listen(caller, messages, out);
+    if (!messages.some((m) => m.kind === 'request')) return await listen(ticket, caller, messages, out);
     const form = formOf(out, headers);
     if (form === null) return refuse(out, { reason: 'not-acceptable' }, ticket.xid, idTextOf(body, headers));
     await answer(ticket, caller, messages, form, body.kind === 'batch', out);
   };
 
-  async function listen(caller: LegacyCaller, messages: readonly Located[], out: HttpOut): Promise<void> {
+  async function listen(
+    ticket: Authenticated,
+    caller: LegacyCaller,
+    messages: readonly Located[],
+    out: HttpOut,
+  ): Promise<void> {
+    let refusal: Refusal | null = null;
     for (const message of messages) {
-      if (message.kind === 'response') takeResponse();
-      else await deps.notify(caller.session, message);
+      if (message.kind === 'response') refusal = (await deps.takeAnswer(ticket, caller.session, message)) ?? refusal;
+      else await deps.notify(caller.session, message, ticket);
     }
-    out.empty(202);
+    if (refusal === null) out.empty(202);
+    else refuse(out, refusal, ticket.xid, absentId(caller.revision));
   }
 
   async function answer(
@@ -65,18 +88,40 @@ export function createPost(deps: PostDeps): LegacyLeg['post'] {
     batch: boolean,
     out: HttpOut,
   ): Promise<void> {
-    const reply = createReply(out, { form, batch, holdMs: holdMs() }, deps.clock);
-    const emit = form === 'json' ? null : reply.event;
+    const { session } = caller;
     const calls = messages
       .filter((m) => m.kind === 'request')
-      .map(async (message, i) => {
+      .map((message, i): Numbered => {
         const xid = i === 0 ? ticket.xid : `${ticket.xid}.${i}`;
-        reply.answer(await deps.handle({ ticket, caller, message, xid, emit }));
+        return {
+          message,
+          xid,
+          kept: session === null || form === 'json' ? null : deps.keepCall(session, message, xid),
+        };
       });
+    const channel = session === null ? undefined : logged(session, caller.revision, calls);
+    const terms = { form, batch, holdMs: holdMs(), closeAfterMs: closeAfterMs(ticket, caller), channel, failed };
+    const reply = createReply(out, terms, deps.clock);
+    const answering = calls.map(async (one) => {
+      const call: LegacyCall = { ticket, caller, voice: reply.voice, ...one };
+      reply.answer(call.xid, await deps.handle(call));
+    });
     // After the calls have begun, so that a batch may cancel its own element.
-    for (const message of messages) if (message.kind === 'notification') await deps.notify(caller.session, message);
-    await Promise.all(calls);
+    for (const message of messages)
+      if (message.kind === 'notification') await deps.notify(caller.session, message, ticket);
+    await Promise.all(answering);
     reply.end();
+  }
+
+  /** The stream of this POST, resumable anywhere. Its calls are written down when it begins, not before. */
+  function logged(session: Session, revision: string, calls: readonly Numbered[]): (socket: SseStream) => Channel {
+    return (socket) =>
+      loggedChannel(deps.channels, socket, {
+        session,
+        stream: mintStream('post', deps.random),
+        calls: calls.flatMap(({ xid, kept }) => (kept === null ? [] : [{ xid, kept }])),
+        primes: atLeast(revision, '2025-11-25'),
+      });
   }
 
   /** A session id that comes with `initialize` is not looked at: the client begins anew (protocol.md §3.3). */
@@ -88,7 +133,7 @@ export function createPost(deps: PostDeps): LegacyLeg['post'] {
     let opened = false;
     // A stream may begin before the outcome is known; JSON carries the id only of a session that has come to be.
     const named = (as: 'json' | 'sse') => (opened || as === 'sse' ? { [HEADER.session]: id } : NO_HEADERS);
-    const reply = createReply(out, { form, batch: false, holdMs: holdMs(), headers: named }, deps.clock);
+    const reply = createReply(out, { form, batch: false, holdMs: holdMs(), headers: named, failed }, deps.clock);
     const done = await deps.initialize({
       ...{ ticket, message, hash: sessionHash(id) },
       keep: async (greeting) => {
@@ -103,6 +148,7 @@ export function createPost(deps: PostDeps): LegacyLeg['post'] {
       return refuse(out, done.refusal, ticket.xid, idText);
     }
     reply.answer(
+      ticket.xid,
       done.kind === 'response'
         ? done.response
         : refusalResponse(done.refusal, 'initialize', idText ?? 'null', ticket.xid),
@@ -112,6 +158,12 @@ export function createPost(deps: PostDeps): LegacyLeg['post'] {
 }
 
 const NO_HEADERS: Record<string, string> = {};
+
+/** Polling came with 2025-11-25 (protocol.md §3.2 "SSE close before response"). */
+function closeAfterMs({ route }: Authenticated, { session, revision }: LegacyCaller): number | undefined {
+  const polls = route.closeStreamsAfterMs > 0 && session !== null && atLeast(revision, '2025-11-25');
+  return polls ? route.closeStreamsAfterMs : undefined;
+}
 
 /** Refusals of our own state keep their status, so that clients and balancers back off (GB-142). */
 function isOurs(refusal: Refusal): boolean {

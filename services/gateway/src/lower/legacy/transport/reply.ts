@@ -1,19 +1,21 @@
-// The one reply to a POST (protocol.md §3.2): JSON unless something must stream. It becomes SSE at the first event,
-// or when nothing has been answered within limits.holdMs, so that proxies see life on slow calls (GB-075). A client
-// that has left gets nothing more, and its calls go on (a disconnect is not a cancel).
+// The one reply to a POST (protocol.md §3.2): JSON unless something must stream. It becomes SSE at the first event or
+// question, or when nothing has been answered within limits.holdMs, so that proxies see life on slow calls (GB-075). A
+// client that has left gets nothing more here, and its calls go on (a disconnect is not a cancel).
 //
 // A cancelled request gets no response. Published SDK clients of both kinds take an SSE stream that ends without one,
 // and 202 where they cannot take SSE; their waiters are gone by then.
 
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { HttpOut, SseStream } from '../../../http/contract.ts';
-import type { Response } from '../contract.ts';
+import type { Response, Voice } from '../contract.ts';
+import { type Channel, plainChannel } from '../stream/channel.ts';
 import { arrayText } from '../text.ts';
 import type { Form } from './form.ts';
 
 export interface Reply {
-  event(notification: Uint8Array): void;
-  answer(response: Response): void;
+  /** Null when the client takes JSON only. */
+  readonly voice: Voice | null;
+  answer(xid: string, response: Response): void;
   /** After the last answer. */
   end(): void;
   /** Somebody else replies. */
@@ -26,58 +28,101 @@ export interface ReplyTerms {
   readonly form: Form;
   readonly batch: boolean;
   readonly holdMs: number;
+  /** The client polls: the stream ends this long after the POST (2025-11-25). */
+  readonly closeAfterMs?: number | undefined;
   /** Asked for when the reply is committed. */
   readonly headers?: (form: 'json' | 'sse') => Record<string, string>;
+  /** How the stream is written, once it is one; default: to the socket alone. */
+  readonly channel?: ((socket: SseStream) => Channel) | undefined;
+  readonly failed: (what: string, error: unknown) => void;
 }
 
-/** Events beyond this much unread text are dropped; responses never are. */
-const MAX_EVENT_BACKLOG = 1024 * 1024;
+const decoder = new TextDecoder();
 
 export function createReply(out: HttpOut, terms: ReplyTerms, clock: Clock): Reply {
-  let stream: SseStream | null = null;
+  let channel: Channel | null = null;
   let gone = false;
-  const waiting: Uint8Array[] = [];
-  const timer: Timer | null = terms.form === 'json' ? null : clock.setTimer(terms.holdMs, open);
+  let left = false;
+  const waiting: { readonly xid: string; readonly response: Uint8Array | null }[] = [];
+  const streams = terms.form !== 'json';
+  const timers: Timer[] = streams ? [clock.setTimer(terms.holdMs, () => open())] : [];
+  if (streams && terms.closeAfterMs !== undefined) timers.push(clock.setTimer(terms.closeAfterMs, poll));
 
   out.onVanish(() => {
     gone = true;
-    timer?.clear();
+    stop();
+    channel?.vanish();
   });
 
+  function stop(): void {
+    for (const timer of timers) timer.clear();
+  }
+
   function open(): void {
-    if (stream !== null || gone || out.committed) return;
-    stream = out.sse(terms.headers?.('sse'));
-    for (const response of waiting.splice(0)) stream.send(response);
+    begin(terms.channel ?? plainChannel);
+  }
+
+  function begin(make: (socket: SseStream) => Channel): void {
+    if (channel !== null || gone || out.committed) return;
+    channel = make(out.sse(terms.headers?.('sse')));
+    for (const { xid, response } of waiting.splice(0)) respond(channel, xid, response);
+  }
+
+  function poll(): void {
+    open();
+    channel?.poll().catch((error: unknown) => terms.failed('stream end', error));
+  }
+
+  function respond(to: Channel, xid: string, response: Uint8Array | null): void {
+    const text = response === null ? '' : decoder.decode(response);
+    to.write({ kind: 'response', xid, text }).catch(unheard);
   }
 
   function endJson(): void {
-    if (waiting.length === 0) out.empty(202);
-    else out.json(200, terms.batch ? arrayText(waiting) : waiting[0]!, terms.headers?.('json'));
+    const responses = said();
+    if (responses.length === 0) out.empty(202);
+    else out.json(200, terms.batch ? arrayText(responses) : responses[0]!, terms.headers?.('json'));
   }
 
-  return {
-    event(notification) {
-      if (gone || terms.form === 'json') return;
+  function said(): Uint8Array[] {
+    return waiting.flatMap(({ response }) => (response === null ? [] : [response]));
+  }
+
+  const voice: Voice = {
+    event(xid, seq, text) {
       open();
-      if (stream !== null && stream.bufferedBytes <= MAX_EVENT_BACKLOG) stream.send(notification);
+      channel?.write({ kind: 'event', xid, seq: seq ?? null, text: decoder.decode(text) }).catch(unheard);
     },
-    answer(response) {
-      if (response === null || gone) return;
-      if (stream !== null) stream.send(response);
-      else waiting.push(response);
+    async say(text, name) {
+      open();
+      if (channel === null) throw new Error('the client left before its stream began');
+      await channel.write({ kind: 'said', name, text: decoder.decode(text) });
+    },
+  };
+
+  return {
+    voice: streams ? voice : null,
+    answer(xid, response) {
+      if (response === 'left') left = true;
+      else if (channel !== null) respond(channel, xid, response);
+      else if (!gone) waiting.push({ xid, response });
     },
     end() {
-      timer?.clear();
-      if (gone) return;
-      if (terms.form === 'sse' || (terms.form === 'either' && waiting.length === 0)) open();
-      if (stream !== null) stream.end();
-      else endJson();
+      stop();
+      // All is said at once: there will be nothing to resume.
+      if (terms.form === 'sse' || (terms.form === 'either' && said().length === 0)) begin(plainChannel);
+      const ending = left ? channel?.leave() : channel?.end();
+      if (ending !== undefined) ending.catch((error: unknown) => terms.failed('stream end', error));
+      else if (!gone) endJson();
     },
-    abandon() {
-      timer?.clear();
-    },
+    abandon: stop,
     get gone() {
       return gone;
     },
   };
+}
+
+/** The client has left: there is nobody to hear it. */
+function unheard(): void {
+  // its calls go on all the same
 }

@@ -1,0 +1,161 @@
+// Calls whose replica is gone, lowered on by the replica that holds their stream (design §4 "Legacy streams"): their
+// exchange is joined, never begun again, and what comes is appended to the stream's log. One replica takes a call, by a
+// check-and-set on its record; for a moment two may lower it, which the stream's sieve evens out.
+
+import type { Clock } from '@lockkeeper/state/clock';
+import type { Store } from '@lockkeeper/state/store';
+import type { Authenticated } from '../../../exchange.ts';
+import type { Belongings } from '../../../session/belongings.ts';
+import { callKey } from '../../../session/keys.ts';
+import type { Presence } from '../../../session/presence.ts';
+import type { Session } from '../../../session/record.ts';
+import type { Voice } from '../contract.ts';
+import { callerOf } from '../gate.ts';
+import type { Handle } from '../handle.ts';
+import { fitting } from '../stream/entry.ts';
+import type { Streams } from '../stream/streams.ts';
+import { locateAgain } from './rebuild.ts';
+import { type CallRecord, type KeptCall, keepCall } from './record.ts';
+
+export interface Pending {
+  readonly xid: string;
+  readonly fromSeq: number | undefined;
+}
+
+export interface Takeover {
+  /** Sees to it that somebody lowers the calls of this stream, until stopped. */
+  watch(ticket: Authenticated, session: Session, stream: string, pending: () => readonly Pending[]): () => void;
+  /** A response that was too large for the log. */
+  fetch(ticket: Authenticated, session: Session, xid: string): Promise<string>;
+}
+
+export interface TakeoverDeps {
+  readonly store: Store;
+  readonly belongings: Belongings;
+  readonly clock: Clock;
+  readonly presence: Presence;
+  readonly streams: Streams;
+  readonly handle: Handle;
+  readonly failed: (what: string, error: unknown) => void;
+}
+
+const LOOK_MS = 1_000;
+/** Looks at a call without record and without response before it is given up: the state was lost. */
+const MAX_MISSES = 3;
+/** A large response waits this long to be copied by the holder, which is this replica. */
+const LARGE_MS = 30_000;
+
+const decoder = new TextDecoder();
+
+export function createTakeover(deps: TakeoverDeps): Takeover {
+  const { store, clock, streams, failed } = deps;
+  const running = new Set<string>();
+  const large = new Map<string, string>();
+
+  async function read(session: Session, xid: string): Promise<{ text: string; record: CallRecord } | null> {
+    const text = await store.get(callKey(session.record.tenant, session.id, xid));
+    return text === null ? null : { text, record: JSON.parse(text) as CallRecord };
+  }
+
+  /** False: its record is gone. */
+  async function look(ticket: Authenticated, session: Session, stream: string, pending: Pending): Promise<boolean> {
+    if (running.has(pending.xid)) return true;
+    const found = await read(session, pending.xid);
+    if (found === null) return false;
+    if (await deps.presence.alive(found.record.by)) return true;
+    const kept = keepCall(deps, session, found.record, found.text);
+    if (running.has(pending.xid) || !(await kept.save({ by: deps.presence.self }))) return true;
+    running.add(pending.xid);
+    run(ticket, session, stream, pending, kept)
+      .catch((error: unknown) => failed('taken call', error))
+      .finally(() => running.delete(pending.xid));
+    return true;
+  }
+
+  async function run(
+    ticket: Authenticated,
+    session: Session,
+    stream: string,
+    { xid, fromSeq }: Pending,
+    kept: KeptCall,
+  ): Promise<void> {
+    const message = locateAgain(kept.record.message);
+    if (message === null) return;
+    const voice = voiceOf(session, stream);
+    const taken = { fromSeq };
+    const response = await deps.handle({ ticket, caller: callerOf(session), message, xid, voice, kept, taken });
+    if (response === 'left') return kept.leave();
+    const text = response === null ? '' : decoder.decode(response);
+    const entry = fitting({ kind: 'response', xid, text });
+    if (entry.text === null) {
+      large.set(xid, text);
+      clock.setTimer(LARGE_MS, () => large.delete(xid)).unref?.();
+    }
+    await streams.append(session, stream, entry);
+    await kept.end(entry.text === null);
+  }
+
+  function voiceOf(session: Session, stream: string): Voice {
+    let tail: Promise<void> = Promise.resolve();
+    const append = (entry: Parameters<Streams['append']>[2]): Promise<void> => {
+      const appending = tail.then(() => streams.append(session, stream, fitting(entry)));
+      tail = appending.catch((error: unknown) => failed('stream log', error));
+      return appending;
+    };
+    return {
+      event(xid, seq, text) {
+        append({ kind: 'event', xid, seq: seq ?? null, text: decoder.decode(text) }).catch(() => undefined);
+      },
+      say: (text, name) => append({ kind: 'said', name, text: decoder.decode(text) }),
+    };
+  }
+
+  return {
+    watch(ticket, session, stream, pending) {
+      const misses = new Map<string, number>();
+      let stopped = false;
+      let timer = clock.setTimer(0, turn);
+
+      async function round(): Promise<void> {
+        for (const one of pending()) {
+          if (stopped) return;
+          if (await look(ticket, session, stream, one)) continue;
+          const missed = (misses.get(one.xid) ?? 0) + 1;
+          misses.set(one.xid, missed);
+          // No response can be made without its request: the stream ends without one.
+          if (missed === MAX_MISSES)
+            await streams.append(session, stream, { kind: 'response', xid: one.xid, text: '' });
+        }
+      }
+      function turn(): void {
+        round()
+          .catch((error: unknown) => failed('taken call', error))
+          .finally(() => {
+            if (!stopped) timer = clock.setTimer(LOOK_MS, turn);
+          });
+      }
+      return () => {
+        stopped = true;
+        timer.clear();
+      };
+    },
+
+    async fetch(ticket, session, xid) {
+      const here = large.get(xid);
+      large.delete(xid);
+      if (here !== undefined) return here;
+      try {
+        const found = await read(session, xid);
+        const message = found === null ? null : locateAgain(found.record.message);
+        if (message === null) return '';
+        const taken = { fromSeq: Number.MAX_SAFE_INTEGER };
+        const caller = callerOf(session);
+        const response = await deps.handle({ ticket, caller, message, xid, voice: null, kept: null, taken });
+        return response === null || response === 'left' ? '' : decoder.decode(response);
+      } catch (error) {
+        failed('large response', error);
+        return '';
+      }
+    },
+  };
+}
