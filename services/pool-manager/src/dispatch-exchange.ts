@@ -7,53 +7,23 @@ import type { Open, Principal } from '@lockkeeper/protocol/link/frames';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import { LEGACY_METHODS, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
-import type { Clock, Timer } from '@lockkeeper/state/clock';
+import type { Timer } from '@lockkeeper/state/clock';
+import type { ExchangeDeps } from './dispatch-contract.ts';
+import { failureOf } from './dispatch-failure.ts';
 import { leaseRequest, ownerOf } from './dispatch-lease.ts';
+import { ExchangeTime, type TimeTerms } from './dispatch-time.ts';
 import { faultOf } from './errors.ts';
 import type { OpenStream, Ownership, StreamReply, TaskedUpstream } from './link/contract.ts';
-import { Audience, type AudienceDeps, type Listener } from './parked/audience.ts';
-import type { Ended, Parked } from './parked/contract.ts';
+import { Audience, type Listener } from './parked/audience.ts';
+import type { Ended } from './parked/contract.ts';
 import { Held, type HeldExchange } from './parked/held.ts';
 import type { AskTerms } from './parked/parking.ts';
 import { passedState, type StateText } from './parked/state-text.ts';
-import { BusyError, type Lease, type Pools } from './pool/contract.ts';
+import type { TurnHost } from './parked/turn.ts';
+import type { Lease } from './pool/contract.ts';
 import { answersOf } from './raise/answers.ts';
 import { letsAsk } from './raise/carry.ts';
-import {
-  type Connector,
-  type FaultHead,
-  type Log,
-  type Question,
-  type ResultHead,
-  StartError,
-  type UpstreamCall,
-  type UpstreamReply,
-  type Visit,
-} from './raise/contract.ts';
-import type { Adopted } from './tasks/tasks.ts';
-
-export interface ExchangeDeps {
-  readonly connector: Pick<Connector, 'known' | 'profile'>;
-  readonly pools: Pick<Pools, 'lease'>;
-  readonly ownership: Pick<Ownership, 'claim'>;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Takes what upstreams ask; absent: nothing that asks is declared to them. */
-  readonly parked: Parked | undefined;
-  /** How long an answered call waits for its turn before it goes on beside the one that runs. */
-  readonly batonMs: number;
-  /** How long a later round waits for its caller when the link broke under it (design §4 amendment 6). */
-  readonly rejoinMs: number;
-  readonly queueMs: () => number;
-  readonly flow: AudienceDeps;
-  /** On top of the start time-out: the probe of a server not seen before. */
-  readonly probeMs: number;
-  /** Progress keeps a call alive, but not for ever (26/cancel "maximum timeout"). */
-  readonly maxCallMs: number;
-  settled(exchange: DispatchedExchange, how: string, ms: number): void;
-  /** A modern server made a task of the call: its process is kept by whoever keeps tasks (design §5 "Obligations"). */
-  adopt?(head: Open, result: ResultHead, members: Uint8Array, lease: Lease): Adopted;
-}
+import type { FaultHead, Question, ResultHead, UpstreamCall, UpstreamReply, Visit } from './raise/contract.ts';
 
 type EndReason = 'cancelled' | 'timeout' | 'lost' | 'too-slow' | 'start-failed' | 'expired';
 
@@ -65,21 +35,12 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   readonly body: Uint8Array;
   readonly audience: Audience;
   private readonly first: Listener;
-  private readonly openedAt: number;
+  private readonly time: ExchangeTime;
   private held: Held | null = null;
-  /** Ms in which it waited for people, or for its turn. */
-  private stoodStill = 0;
-  private pausedAt: number | null = null;
-  private yielded: AbortController | null = null;
   private absence: Timer | null = null;
   private leaving: AbortController | null = null;
-  private calledAt = 0;
-  private progressedAt: number | null = null;
-  private timer: Timer | null = null;
-  private firesAt = 0;
   private lease: Lease | null = null;
   private upstream: UpstreamCall | null = null;
-  private prolongedTo = 0;
   private done = false;
   private running = false;
   private tries = 0;
@@ -95,7 +56,8 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     this.body = body;
     this.audience = new Audience(deps.flow, head.onVanish === 'keep');
     this.first = this.audience.join(reply);
-    this.openedAt = deps.clock.now();
+    const over = (during: 'start' | 'call') => this.overdue(during);
+    this.time = new ExchangeTime(deps.clock, () => this.timeTerms(), over);
   }
 
   get principal(): Principal {
@@ -190,37 +152,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   }
 
   pause(): void {
-    this.pausedAt ??= this.deps.clock.now();
-    this.timer?.clear();
-    this.timer = null;
-  }
-
-  yields(): void {
-    if (this.done) return;
-    this.pause();
-    // A turn that is still awaited is given up with it.
-    this.yielded?.abort(new Error('it waits for its caller again'));
-    this.yielded = new AbortController();
-    this.upstream?.park?.();
-    this.lease?.park?.();
-  }
-
-  regains(): Promise<void> | null {
-    const { yielded, lease } = this;
-    if (yielded === null || lease?.resume === undefined) {
-      this.goOn();
-      return null;
-    }
-    // A server that does one thing at a time never ends what runs now: after a while both run (protocol.md §5.0).
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const patience = this.deps.clock.setTimer(this.deps.batonMs, resolve);
-    lease.resume(yielded.signal).then(resolve, reject);
-    return promise
-      .finally(() => patience.clear())
-      .then(() => {
-        if (this.done || this.yielded !== yielded) throw new Error('it is over, or waits again');
-        this.goOn();
-      });
+    this.time.pause();
   }
 
   call(head: Open, body: Uint8Array): void {
@@ -237,9 +169,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
 
   /** It is a task now, and has another time to end. */
   prolong(ms: number): void {
-    if (this.done) return;
-    this.prolongedTo = this.now() + ms;
-    if (this.pausedAt === null) this.arm(ms);
+    if (!this.done) this.time.prolong(ms);
   }
 
   // What its server says.
@@ -258,7 +188,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   }
 
   progressed(): void {
-    this.progressedAt = this.now();
+    this.time.progressed();
   }
 
   result(head: ResultHead, members: Uint8Array): void {
@@ -300,7 +230,9 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   }
 
   private asking(): Held | null {
-    if (this.held === null && this.deps.parked !== undefined) this.held = new Held(this, this.deps.parked);
+    if (this.held === null && this.deps.parked !== undefined) {
+      this.held = new Held(this, this.deps.parked, this.deps.batonMs);
+    }
     return this.held;
   }
 
@@ -320,21 +252,6 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     }
   }
 
-  /** Time counts again. */
-  private goOn(): void {
-    this.yielded = null;
-    if (this.pausedAt === null || this.done) return;
-    this.stoodStill += this.deps.clock.now() - this.pausedAt;
-    this.pausedAt = null;
-    this.upstream?.resume?.();
-    this.arm(this.callMs());
-  }
-
-  /** By the exchange's own time, which stands still while people think. */
-  private now(): number {
-    return (this.pausedAt ?? this.deps.clock.now()) - this.stoodStill;
-  }
-
   private mine(claim: Awaited<ReturnType<Ownership['claim']>>): boolean {
     if (claim.kind === 'moved') this.refuse(faultOf('moved', { node: claim.node }));
     // Only what lives in one process must not be served twice (design §4 "Who owns a pool key").
@@ -343,13 +260,12 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   }
 
   private async begin(owner: string): Promise<void> {
-    this.calledAt = 0;
-    this.arm(this.startMs());
+    this.time.starts();
     const { connector, pools } = this.deps;
     const profile = connector.known(this.spec) ?? (await connector.profile(this.spec, this.signal));
     if (this.done) return;
     // A little less than our own deadline, so that "busy" is said rather than "not started".
-    const waitMs = Math.max(0, Math.min(this.deps.queueMs(), this.left() - 20));
+    const waitMs = Math.max(0, Math.min(this.deps.queueMs(), this.time.leftMs - 20));
     const request = leaseRequest(this, profile, { owner, waitMs, asks: this.deps.parked !== undefined });
     const lease = await pools.lease(request);
     if (this.done) {
@@ -357,9 +273,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
       return;
     }
     this.lease = lease;
-    this.calledAt = this.now();
-    this.progressedAt = null;
-    if (this.prolongedTo === 0 && this.calledAt + this.callMs() < this.firesAt) this.arm(this.callMs());
+    this.time.called();
     this.call(this.head, this.body);
     if (!this.done && letsAsk(request.capabilities)) this.deps.parked?.attach(lease.connection, this);
   }
@@ -367,7 +281,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   /** A safe method whose process died under it runs once more, if the caller has seen nothing of it (design §2). */
   private again(): boolean {
     const facts = MODERN_METHODS.get(this.head.method) ?? LEGACY_METHODS.get(this.head.method);
-    if (facts?.safe !== true || this.tries > 0 || this.audience.used || this.held !== null || this.left() <= 0)
+    if (facts?.safe !== true || this.tries > 0 || this.audience.used || this.held !== null || this.time.leftMs <= 0)
       return false;
     const dead = this.lease?.connection;
     if (dead === undefined) return false;
@@ -379,40 +293,38 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     return true;
   }
 
-  /** The one timer came: for the start, or for the call, or too early since progress was seen. */
-  private overdue(): void {
-    if (this.calledAt === 0) {
-      const words = `it was not ready within ${this.deps.clock.now() - this.openedAt} ms`;
-      this.end('start-failed', `server "${this.spec.name}" could not be started: ${words}`);
-      return;
-    }
-    // Progress shows that it works: the time starts anew, up to a maximum (protocol.md §4.7).
-    const rest = this.callMs();
-    if (rest > 0) this.arm(rest);
-    else {
-      const words = `did not answer within ${this.deps.clock.now() - this.openedAt} ms`;
-      this.end('timeout', `server "${this.spec.name}" ${words}`);
-    }
+  private overdue(during: 'start' | 'call'): void {
+    const { name } = this.spec;
+    const ms = this.time.spentMs;
+    if (during === 'call') this.end('timeout', `server "${name}" did not answer within ${ms} ms`);
+    else this.end('start-failed', `server "${name}" could not be started: it was not ready within ${ms} ms`);
+  }
+
+  turnHost(): TurnHost {
+    return {
+      lease: () => this.lease,
+      upstream: () => this.upstream,
+      pause: () => this.time.pause(),
+      goOn: () => {
+        if (!this.done) this.time.goOn();
+      },
+    };
+  }
+
+  private timeTerms(): TimeTerms {
+    const { deps, spec, head } = this;
+    return {
+      deadlineMs: head.deadlineMs,
+      startMs: spec.startTimeoutMs + deps.probeMs + deps.queueMs(),
+      callMs: spec.callTimeoutMs,
+      maxCallMs: deps.maxCallMs,
+    };
   }
 
   private failed(error: unknown): void {
     if (this.done) return;
-    const { xid } = this.head;
-    const where = { xid, server: this.spec.name, tenant: this.spec.tenant };
-    if (error instanceof StartError) {
-      // The tail is the operator's alone: it may hold anything.
-      this.deps.log.warn({ ...where, why: error.words, stderr: error.stderrTail }, 'server could not be started');
-      const message = `server "${this.spec.name}" could not be started: ${error.words}`;
-      this.refuse(faultOf('start-failed', { message }));
-      return;
-    }
-    if (error instanceof BusyError) {
-      this.deps.log.info({ ...where, ...error.queue }, 'busy');
-      this.refuse(faultOf('busy', { message: error.message, retryAfterMs: error.retryAfterMs }));
-      return;
-    }
-    this.deps.log.warn({ ...where, err: error }, 'exchange failed');
-    this.refuse(faultOf('internal', { mayHaveRun: this.running }));
+    const { head, spec, running, deps } = this;
+    this.refuse(failureOf(error, { xid: head.xid, spec, running, log: deps.log }));
   }
 
   /** Its server is still at work: told to stop, then whatever it asked is answered (protocol.md §5.5 "timeout"). */
@@ -444,16 +356,15 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   private over(how: string): boolean {
     if (this.done) return false;
     this.done = true;
-    for (const timer of [this.timer, this.absence]) timer?.clear();
-    this.timer = null;
-    this.deps.settled(this, how, this.deps.clock.now() - this.openedAt);
+    this.time.stop();
+    this.absence?.clear();
+    this.deps.settled(this, how, this.time.spentMs);
     return true;
   }
 
   /** `ended`: for who asks later; null: nobody may, or nobody needs to. */
   private close(ended: Ended | null): void {
     this.held?.end();
-    this.yielded?.abort(new Error('the exchange has ended'));
     if (this.held !== null || ended !== null) this.deps.parked?.ended(this, ended);
     this.giveBack();
   }
@@ -464,31 +375,5 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     this.lease = null;
     this.deps.parked?.detach(lease.connection, this);
     lease.release();
-  }
-
-  private arm(ms: number): void {
-    this.timer?.clear();
-    const wait = Math.max(0, ms);
-    this.firesAt = this.deps.clock.now() + wait;
-    this.timer = this.deps.clock.setTimer(wait, () => this.overdue());
-  }
-
-  private left(): number {
-    return this.openedAt + this.head.deadlineMs - this.now();
-  }
-
-  private startMs(): number {
-    return Math.min(this.left(), this.spec.startTimeoutMs + this.deps.probeMs + this.deps.queueMs());
-  }
-
-  private callMs(): number {
-    const now = this.now();
-    if (this.prolongedTo > 0) return this.prolongedTo - now;
-    const deadline = this.progressedAt === null ? this.openedAt : this.progressedAt;
-    const call = this.progressedAt ?? this.calledAt;
-    return (
-      Math.min(deadline + this.head.deadlineMs, call + this.spec.callTimeoutMs, this.calledAt + this.deps.maxCallMs) -
-      now
-    );
   }
 }

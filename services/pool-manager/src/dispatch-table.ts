@@ -54,7 +54,7 @@ export class ExchangeTable<E extends Cancellable> {
     return 'added';
   }
 
-  remove(xid: string, exchange: E): void {
+  remove(xid: string, exchange: object): void {
     if (this.exchanges.get(xid) === exchange) this.exchanges.delete(xid);
   }
 

@@ -4,7 +4,8 @@
 import { type ConfigSource, type ServerSpec, serverId } from '@lockkeeper/protocol/config/settings';
 import type { Cancel, Notify, Open, Principal } from '@lockkeeper/protocol/link/frames';
 import type { Clock } from '@lockkeeper/state/clock';
-import { DispatchedExchange, type ExchangeDeps } from './dispatch-exchange.ts';
+import type { ExchangeDeps } from './dispatch-contract.ts';
+import { DispatchedExchange } from './dispatch-exchange.ts';
 import { ExchangeTable, sameCaller } from './dispatch-table.ts';
 import { faultOf } from './errors.ts';
 import type { Dispatcher, OpenStream, Ownership, StreamReply } from './link/contract.ts';

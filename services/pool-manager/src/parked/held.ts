@@ -2,7 +2,6 @@
 // open, what comes back goes to the server or into the next call (design §4). Made at the first question; calls, leases,
 // time and endings stay the exchange's own.
 
-import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import { concat } from '@lockkeeper/protocol/json/compose';
 import { findMember, membersOf, scan, stringOf } from '@lockkeeper/protocol/json/scan';
 import { INVALID_PARAMS, MISSING_CLIENT_CAPABILITY } from '@lockkeeper/protocol/jsonrpc/codes';
@@ -23,6 +22,7 @@ import type { FormSchema } from './form.ts';
 import { type AskTerms, Parking, type ParkingHost } from './parking.ts';
 import { settle } from './router.ts';
 import { isWeb, screen } from './screen.ts';
+import { Turn, type TurnHost } from './turn.ts';
 
 /** What the asking side needs of its exchange. */
 export interface HeldExchange extends Askable {
@@ -31,10 +31,7 @@ export interface HeldExchange extends Askable {
   readonly body: Uint8Array;
   readonly audience: Audience;
   profile(): Profile;
-  /** Its time stands still. */
-  pause(): void;
-  yields(): void;
-  regains(): Promise<void> | null;
+  turnHost(): TurnHost;
   /** The next call upstream, on the same lease. */
   call(head: Open, body: Uint8Array): void;
   finish(ended: Ended): void;
@@ -54,17 +51,22 @@ export class Held implements ParkingHost {
   wasUrlError = false;
   private readonly exchange: HeldExchange;
   private readonly parked: Parked;
+  private readonly host: TurnHost;
+  private readonly turn: Turn;
+  private over = false;
   private collecting: Collecting | null = null;
   private visiting = false;
   private state: string | undefined;
   private body: Uint8Array | null = null;
   private lacks: ClientCapabilities | null = null;
 
-  constructor(exchange: HeldExchange, parked: Parked) {
+  constructor(exchange: HeldExchange, parked: Parked, batonMs: number) {
     this.exchange = exchange;
     this.parked = parked;
     this.lowered = exchange.head.downstreamEra === 'legacy';
     this.parking = new Parking(this, parked.parking);
+    this.host = exchange.turnHost();
+    this.turn = new Turn(this.host, parked.parking.clock, batonMs);
   }
 
   get xid(): string {
@@ -80,16 +82,16 @@ export class Held implements ParkingHost {
   }
 
   awaits(deadlineMs: number): void {
-    this.exchange.pause();
+    this.host.pause();
     this.parked.awaiting(this.exchange, deadlineMs);
   }
 
   yields(): void {
-    this.exchange.yields();
+    if (!this.over) this.turn.giveUp();
   }
 
   regains(): Promise<void> | null {
-    return this.exchange.regains();
+    return this.turn.regain();
   }
 
   expired(): void {
@@ -193,6 +195,8 @@ export class Held implements ParkingHost {
   }
 
   end(): void {
+    this.over = true;
+    this.turn.end();
     this.collecting?.end();
     this.parking.end();
   }
@@ -219,7 +223,7 @@ export class Held implements ParkingHost {
     );
     this.collecting.round(wanted);
     // Until the server is asked again, others may.
-    if (this.parking.set.size === 0) this.exchange.yields();
+    if (this.parking.set.size === 0) this.yields();
   }
 
   private spend(responses: Uint8Array | null): void {

@@ -42,7 +42,10 @@ export function createRouter(deps: RouterDeps): Router {
 
   function hold(connection: Connection, question: Question): void {
     const answer = () => settle(question, deps.staticRoots(connection));
-    if (early.has(connection) || early.size >= MAX_EARLY) return answer();
+    if (early.has(connection) || early.size >= MAX_EARLY) {
+      answer();
+      return;
+    }
     const timer = clock.setTimer(deps.earlyMs, () => {
       early.delete(connection);
       answer();

@@ -1,0 +1,29 @@
+// What an exchange is told when its process could not be had, and what its operator reads of it.
+
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import { faultOf } from './errors.ts';
+import { BusyError } from './pool/contract.ts';
+import { type FaultHead, type Log, StartError } from './raise/contract.ts';
+
+export interface Failing {
+  readonly xid: string;
+  readonly spec: ServerSpec;
+  /** It went upstream. */
+  readonly running: boolean;
+  readonly log: Log;
+}
+
+export function failureOf(error: unknown, { xid, spec, running, log }: Failing): FaultHead {
+  const where = { xid, server: spec.name, tenant: spec.tenant };
+  if (error instanceof StartError) {
+    // The tail is the operator's alone: it may hold anything.
+    log.warn({ ...where, why: error.words, stderr: error.stderrTail }, 'server could not be started');
+    return faultOf('start-failed', { message: `server "${spec.name}" could not be started: ${error.words}` });
+  }
+  if (error instanceof BusyError) {
+    log.info({ ...where, ...error.queue }, 'busy');
+    return faultOf('busy', { message: error.message, retryAfterMs: error.retryAfterMs });
+  }
+  log.warn({ ...where, err: error }, 'exchange failed');
+  return faultOf('internal', { mayHaveRun: running });
+}
