@@ -57,17 +57,29 @@ function readChecks(folder: string, scenario: string): readonly Check[] | null {
   return file !== null && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Check[]) : null;
 }
 
+/** One scenario by its name, whether or not the revision requires it. */
+export async function runScenario(url: string, revision: Revision, name: string): Promise<ScenarioResult> {
+  const wish = ['--scenario', name, '--spec-version', revision, '--force'];
+  return run(url, wish, (folder) => judge(name, readChecks(folder, name)));
+}
+
 /** All scenarios of the revision, required and extra, in the order of the requirements file. */
 export async function runSuite(url: string, revision: Revision): Promise<readonly ScenarioResult[]> {
+  return run(url, ['--requirements', revision], (folder) => {
+    const { required, extra } = requirements(revision);
+    return [...required, ...extra].map((name) => judge(name, readChecks(folder, name)));
+  });
+}
+
+/** Its exit code tells only of scored failures; ours is computed from the checks it leaves. */
+async function run<T>(url: string, wish: readonly string[], read: (folder: string) => T): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'lockkeeper-conformance-'));
-  const args = [join(PACKAGE, 'dist/index.js'), 'server', '--url', url, '--requirements', revision, '-o', folder];
+  const args = [join(PACKAGE, 'dist/index.js'), 'server', '--url', url, ...wish, '-o', folder];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
   const timer = setTimeout(() => child.kill('SIGKILL'), 180_000);
   try {
-    // Its exit code tells only of scored failures; ours is computed from the checks.
     await once(child, 'exit');
-    const { required, extra } = requirements(revision);
-    return [...required, ...extra].map((name) => judge(name, readChecks(folder, name)));
+    return read(folder);
   } finally {
     clearTimeout(timer);
     rmSync(folder, { recursive: true, force: true });

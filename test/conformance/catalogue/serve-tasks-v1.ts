@@ -9,7 +9,7 @@ import {
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import type { RequestTaskStore } from '@modelcontextprotocol/sdk/shared/protocol.js';
-import { type CallToolResult, ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { CallToolRequestSchema, type CallToolResult, ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 
 type Properties = Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>;
@@ -91,6 +91,15 @@ export async function serveTasksV1(withTasks: boolean): Promise<void> {
         getTaskResult: (_args, { taskId, taskStore }) => taskStore.getTaskResult(taskId) as Promise<CallToolResult>,
       },
     );
+  }
+  if (!withTasks) {
+    // McpServer makes a result of every error; this one is to be an error of JSON-RPC.
+    const greet: Work = async (args) => text(`Hello, ${String(args.name)}!`);
+    server.server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
+      const work = params.name === 'greet' ? greet : WORK[params.name];
+      if (work === undefined) throw new McpError(ErrorCode.InvalidParams, `Unknown tool: ${params.name}`);
+      return work(params.arguments ?? {}, asking());
+    });
   }
   await server.connect(new StdioServerTransport());
 }
