@@ -77,6 +77,7 @@ export function createIntake(setTimer: SetTimer, bounds: IntakeBounds = INTAKE_B
           timer.clear();
           response.off('close', leave);
           if (admission === 'in') admit(person, bytes, response);
+          else serve();
           resolve(admission);
         },
       };

@@ -29,6 +29,9 @@ export interface ChildEvents {
   room?(): void;
 }
 
+/** One message, or its pieces in order: what is long is not copied on its way. */
+export type Line = Uint8Array | readonly Uint8Array[];
+
 export interface Child {
   readonly pid: number | undefined;
   readonly startedAt: number;
@@ -36,7 +39,7 @@ export interface Child {
    * Queues one message and adds a newline; raw line breaks inside become blanks. False: over the bound, not queued. The
    * bound lies well above what `takes` allows, so who asks first is not refused, and a cancel always finds a place.
    */
-  send(message: Uint8Array): boolean;
+  send(message: Line): boolean;
   /** Whether a message of that size need not wait for those before it. */
   takes(bytes: number): boolean;
   /** Stop reading stdout (only ever for a process with one call, design §5). */

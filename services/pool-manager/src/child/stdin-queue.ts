@@ -5,6 +5,7 @@
 import type { Writable } from 'node:stream';
 import { oneLine } from '@lockkeeper/protocol/framing/ndjson';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
+import type { Line } from './contract.ts';
 
 /** What `takes` allows; `send` refuses at twice as much, which leaves room for what must not wait, such as a cancel. */
 const MAX_MESSAGES = 256;
@@ -28,7 +29,7 @@ export class StdinQueue {
   private readonly stream: Writable;
   private readonly deps: StdinQueueDeps;
   /** Not handed to the pipe yet. */
-  private waiting: Uint8Array[] = [];
+  private waiting: Line[] = [];
   /** Not taken by the pipe yet. */
   private messages = 0;
   private bytes = 0;
@@ -52,12 +53,13 @@ export class StdinQueue {
   }
 
   /** False: over the bound or closed. */
-  send(message: Uint8Array): boolean {
-    if (this.closed || !this.within(message.length, 2)) return false;
+  send(message: Line): boolean {
+    const bytes = bytesOf(message);
+    if (this.closed || !this.within(bytes, 2)) return false;
     if (this.messages === 0) this.movedAt = this.deps.clock.now();
     this.messages++;
-    this.bytes += message.length;
-    this.waiting.push(oneLine(message));
+    this.bytes += bytes;
+    this.waiting.push(message instanceof Uint8Array ? oneLine(message) : message.map(oneLine));
     this.timer ??= this.watch(this.deps.stallMs);
     if (!this.writing && !this.scheduled) {
       this.scheduled = true;
@@ -96,29 +98,30 @@ export class StdinQueue {
     if (first === undefined) return;
     this.writing = true;
     this.deps.beforeWrite();
-    if (first.length >= COPIED_BYTES) {
+    if (!isShort(first)) {
       this.waiting.shift();
       this.stream.cork();
-      this.stream.write(first);
-      this.stream.write(NEWLINE, () => this.written(1, first.length));
+      for (const piece of first instanceof Uint8Array ? [first] : first) this.stream.write(piece);
+      this.stream.write(NEWLINE, () => this.written(1, bytesOf(first)));
       this.stream.uncork();
       return;
     }
-    let count = 0;
+    const short: Uint8Array[] = [];
     let length = 0;
     for (const message of this.waiting) {
-      if (length + message.length + 1 > COPIED_BYTES) break;
+      if (!isShort(message) || length + message.length + 1 > COPIED_BYTES) break;
       length += message.length + 1;
-      count++;
+      short.push(message);
     }
+    this.waiting.splice(0, short.length);
     const lines = Buffer.allocUnsafe(length);
     let at = 0;
-    for (const message of this.waiting.splice(0, count)) {
+    for (const message of short) {
       lines.set(message, at);
       at += message.length;
       lines[at++] = LF;
     }
-    this.stream.write(lines, () => this.written(count, length - count));
+    this.stream.write(lines, () => this.written(short.length, length - short.length));
   }
 
   private written(messages: number, bytes: number): void {
@@ -143,4 +146,12 @@ export class StdinQueue {
       else this.deps.stalled();
     });
   }
+}
+
+function bytesOf(message: Line): number {
+  return message instanceof Uint8Array ? message.length : message.reduce((sum, piece) => sum + piece.length, 0);
+}
+
+function isShort(message: Line): message is Uint8Array {
+  return message instanceof Uint8Array && message.length < COPIED_BYTES;
 }

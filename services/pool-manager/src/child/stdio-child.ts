@@ -7,7 +7,7 @@ import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { Log } from '../raise/contract.ts';
 import { spawnFaultWords } from './command.ts';
-import type { Child, ChildEvents, ExitReason } from './contract.ts';
+import type { Child, ChildEvents, ExitReason, Line } from './contract.ts';
 import { exitReason } from './exit-reason.ts';
 import { endGroup, signalGroup } from './group.ts';
 import type { MarkSweeper } from './marks.ts';
@@ -82,7 +82,7 @@ export class StdioChild implements Child {
     return this.parts.process?.pid;
   }
 
-  send(message: Uint8Array): boolean {
+  send(message: Line): boolean {
     return this.phase === 'running' && this.stdin !== null && this.stdin.send(message);
   }
 

@@ -29,7 +29,9 @@ const CR = 0x0d;
 const SPACE = 0x20;
 const BOM = [0xef, 0xbb, 0xbf] as const;
 const NOTHING = new Uint8Array(0);
-const FIRST_ROOM_BYTES = 16 * 1024;
+/** Shorter parts are copied together, so that a line that comes byte by byte costs no object for each byte. */
+const SMALL_BYTES = 4 * 1024;
+const TAIL_BYTES = 16 * 1024;
 const KEPT_BYTES = 512;
 
 export function createLineSplitter(maxLineBytes: number, sink: LineSink): LineSplitter {
@@ -40,8 +42,10 @@ class Splitter implements LineSplitter {
   discarding = 0;
   private readonly cap: number;
   private readonly sink: LineSink;
-  /** The line so far, when it began in an earlier chunk: `held` bytes of `room`. */
-  private room: Uint8Array = NOTHING;
+  /** The line so far, when it began in an earlier chunk: `held` bytes in `parts` and the first `filled` of `last`. */
+  private parts: Uint8Array[] = [];
+  private last: Uint8Array = NOTHING;
+  private filled = 0;
   private held = 0;
   private head: Uint8Array = NOTHING;
   private tail: Uint8Array = NOTHING;
@@ -78,10 +82,7 @@ class Splitter implements LineSplitter {
       this.report();
     } else {
       this.append(part);
-      const whole = this.room.subarray(0, this.held);
-      this.room = NOTHING;
-      this.held = 0;
-      this.emit(whole);
+      this.emit(this.whole());
     }
   }
 
@@ -93,23 +94,47 @@ class Splitter implements LineSplitter {
     else this.append(part);
   }
 
-  /** Doubling, so that a line that comes byte by byte costs no object for each byte. */
+  /** Large parts are kept as they are: a megabyte is copied once, when its end has come. */
   private append(part: Uint8Array): void {
-    const need = this.held + part.length;
-    if (need > this.room.length) {
-      const grown = new Uint8Array(Math.max(FIRST_ROOM_BYTES, Math.min(need * 2, this.cap + 1), need));
-      grown.set(this.room.subarray(0, this.held));
-      this.room = grown;
+    this.held += part.length;
+    if (part.length >= SMALL_BYTES) {
+      this.seal();
+      this.parts.push(part);
+      return;
     }
-    this.room.set(part, this.held);
-    this.held = need;
+    if (this.filled + part.length > this.last.length) {
+      this.seal();
+      this.last = new Uint8Array(TAIL_BYTES);
+    }
+    this.last.set(part, this.filled);
+    this.filled += part.length;
+  }
+
+  /** What was copied together is a part like the others. */
+  private seal(): void {
+    if (this.filled > 0) this.parts.push(this.last.subarray(0, this.filled));
+    this.last = NOTHING;
+    this.filled = 0;
+  }
+
+  /** The line so far, which is taken out. */
+  private whole(): Uint8Array {
+    this.seal();
+    const { parts, held } = this;
+    this.parts = [];
+    this.held = 0;
+    if (parts.length === 1) return parts[0]!;
+    const out = new Uint8Array(held);
+    let at = 0;
+    for (const part of parts) {
+      out.set(part, at);
+      at += part.length;
+    }
+    return out;
   }
 
   private startDiscarding(part: Uint8Array): void {
-    const begun = this.room.subarray(0, this.held);
-    this.room = NOTHING;
-    this.held = 0;
-    this.discard(begun);
+    this.discard(this.whole());
     this.discard(part);
   }
 

@@ -1,17 +1,23 @@
 // Messages to a server, put together by bytes (design §11): one buffer, one line, nothing re-serialised.
 
+import type { Line } from '../../child/contract.ts';
+
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
+/** Longer params are not copied; the child's queue takes out their line breaks, if there are any. */
+const COPIED_BYTES = 64 * 1024;
+const TAIL = Buffer.from('}}');
 
 /**
  * `meta` and `params` are members without braces. Raw line breaks in them can only stand between tokens, where a
  * space means the same (design ruling 1); on stdio they would end the message.
  */
-export function requestLine(id: number, method: string, meta: string, params: Uint8Array): Uint8Array {
+export function requestLine(id: number, method: string, meta: string, params: Uint8Array): Line {
   const comma = params.length > 0 && meta !== '' ? ',' : '';
   const envelope = meta === '' ? '' : `"_meta":{${meta}}`;
   const head = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":{${envelope}${comma}`;
+  if (params.length > COPIED_BYTES) return [withoutBreaks(Buffer.from(head)), params, TAIL];
   const headLength = Buffer.byteLength(head);
   const line = Buffer.allocUnsafe(headLength + params.length + 2);
   line.write(head, 0, 'utf8');
