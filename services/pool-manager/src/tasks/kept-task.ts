@@ -6,6 +6,7 @@ import type { Open } from '@lockkeeper/protocol/link/frames';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import { faultOf } from '../errors.ts';
 import type { Dispatcher, OpenStream, StreamReply } from '../link/contract.ts';
+import { withoutAnswers } from '../raise/answers.ts';
 import type { FaultHead, ResultHead } from '../raise/contract.ts';
 import { responsesText, TaskInputs } from './task-inputs.ts';
 import { inlinedResult, type TaskStatus, taskMembers } from './task-text.ts';
@@ -55,7 +56,7 @@ export class KeptTask implements StreamReply {
     this.head = start.head;
     this.id = start.id;
     // The line it points into may be large, and it stays as long as the task.
-    this.body = start.body.slice();
+    this.body = withoutAnswers(start.body).slice();
     this.createdAt = deps.clock.now();
     this.updatedAt = this.createdAt;
     this.endsAt = this.createdAt + start.ttlMs;
