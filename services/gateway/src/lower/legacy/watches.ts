@@ -63,6 +63,8 @@ const MAX_CHECKED = 50_000;
 const REOPEN_MS = 15_000;
 /** Until the replica that listens has heard of it. */
 const OVERLAP_MS = 5_000;
+/** A little longer than a replica's beat lives (session/presence.ts). */
+const BEAT_LIFE_MS = 7_000;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const LISTS: ReadonlySet<(typeof LIST_KINDS)[number]> = new Set(LIST_KINDS);
 
@@ -78,8 +80,7 @@ export function createWatches(deps: WatchesDeps): Watches {
     const watch = here.get(hint.id);
     if (watch === undefined) return;
     if (hint.kind === 'ended') stop(watch);
-    else if (hint.kind === 'changed')
-      void follow(watch, false).catch((error: unknown) => failed('subscriptions', error));
+    else if (hint.kind === 'changed') recheck(watch).catch((error: unknown) => failed('subscriptions', error));
   });
 
   function stop(watch: Watch): void {
@@ -93,23 +94,56 @@ export function createWatches(deps: WatchesDeps): Watches {
   /** Takes the watch over from whoever has it. */
   async function take(session: Session, ticket: Authenticated, stream: boolean): Promise<Watch | null> {
     const before = await subscriptions.watcher(session);
-    const orphaned = before !== null && before.replica !== presence.self && !(await presence.alive(before.replica));
+    const other = before !== null && before.replica !== presence.self ? before.replica : null;
     const token = Buffer.from(deps.random(9)).toString('base64url');
     const mark: Watcher = { replica: presence.self, token, stream };
     await subscriptions.watch(session, mark);
+    if (other !== null) announce(session);
     if (closed) return null;
     const known = here.get(session.id);
     if (known !== undefined) {
       known.mark = mark;
       known.ticket = ticket;
+      if (other !== null) await suspect(known, other);
       return known;
     }
     const uris = await subscriptions.all(session);
     const watch = make(session, ticket, mark, new Set(uris));
     here.set(session.id, watch);
-    await openAudience(watch, orphaned);
+    await openAudience(watch, false);
+    if (other !== null) await suspect(watch, other);
     keep(watch);
     return watch;
+  }
+
+  /** Whoever listened before may have died with something to tell; that is known for certain only a little later. */
+  async function suspect(watch: Watch, replica: string): Promise<void> {
+    if (!(await presence.alive(replica))) return gap(watch);
+    later(watch, BEAT_LIFE_MS, () => {
+      presence
+        .alive(replica)
+        .then((alive) => {
+          if (!alive) gap(watch);
+        })
+        .catch((error: unknown) => failed('session watch', error));
+    });
+  }
+
+  function gap(watch: Watch): void {
+    const { lists, uris } = watch.audience.told;
+    for (const list of lists) say(watch, { kind: 'list', list });
+    for (const uri of uris) say(watch, { kind: 'updated', uri });
+  }
+
+  /** Other replicas look again at what the store says of it. */
+  function announce({ id, record }: Session): void {
+    deps.hints.send({ kind: 'changed', tenant: record.tenant, id });
+  }
+
+  async function recheck(watch: Watch): Promise<void> {
+    const now = await subscriptions.watcher(watch.session);
+    if (now?.token !== watch.mark.token) stop(watch);
+    else await follow(watch, false);
   }
 
   function make(session: Session, ticket: Authenticated, mark: Watcher, uris: ReadonlySet<string>): Watch {
@@ -130,14 +164,12 @@ export function createWatches(deps: WatchesDeps): Watches {
     return watch;
   }
 
-  async function openAudience(watch: Watch, gap: boolean): Promise<void> {
+  async function openAudience(watch: Watch, missed: boolean): Promise<void> {
     const opened = await watch.audience.open();
     if (watch.over) return;
     // Its server cannot be had: tried again, and then nobody knows what was missed.
     if (opened.kind === 'fault') return later(watch, REOPEN_MS, () => void openAudience(watch, true));
-    if (!gap) return;
-    for (const list of opened.honoured.lists) say(watch, { kind: 'list', list });
-    for (const uri of opened.honoured.uris) say(watch, { kind: 'updated', uri });
+    if (missed) gap(watch);
   }
 
   function later(watch: Watch, ms: number, run: () => void): void {
@@ -294,7 +326,7 @@ export function createWatches(deps: WatchesDeps): Watches {
           watch?.audience.drop(uri);
           return { reason: 'too-many', message: 'This session has as many subscriptions as it may have.' };
         }
-        if (watch === null) deps.hints.send({ kind: 'changed', tenant: session.record.tenant, id: session.id });
+        announce(session);
         return null;
       } finally {
         if (temporary !== null) {
@@ -304,9 +336,8 @@ export function createWatches(deps: WatchesDeps): Watches {
     },
     async unsubscribe(session, uri) {
       await subscriptions.remove(session, uri);
-      const watch = here.get(session.id);
-      if (watch !== undefined) watch.audience.drop(uri);
-      else deps.hints.send({ kind: 'changed', tenant: session.record.tenant, id: session.id });
+      here.get(session.id)?.audience.drop(uri);
+      announce(session);
     },
     ended({ id }) {
       const watch = here.get(id);

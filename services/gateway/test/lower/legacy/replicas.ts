@@ -86,6 +86,8 @@ export function held(): { answer: AnswerFn; release: (answer: Answer) => void; s
 export interface Replica {
   readonly url: string;
   readonly leg: RunningLegacyLeg;
+  /** As by kill -9: sockets break, nothing is written or said any more, and its name is soon forgotten. */
+  kill(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -169,8 +171,9 @@ async function startReplica(
   replace: Partial<LegacyDeps>,
 ): Promise<Replica> {
   const silent = () => undefined;
+  const life = { dead: false };
   const leg = createLegacyLeg({
-    store,
+    store: mortal(store, life),
     clock: systemClock,
     random: randomBytes,
     wireSecret: Buffer.from('the same on both replicas'),
@@ -181,13 +184,17 @@ async function startReplica(
         trace: about.trace,
         end: ({ outcome }) => void upstream.audit.push({ xid: ticket.xid, method: about.method, outcome }),
       }),
-      turnedAway: silent,
+      turnedAway: ({ xid, outcome }) => void upstream.audit.push({ xid, method: '', outcome }),
     },
     log: { debug: silent, info: silent, warn: silent, error: silent },
     serverInfo: { name: 'lockkeeper', version: '1.2.3', title: 'Lockkeeper', websiteUrl: 'https://x.example' },
-    answer: (exchange, ask, listener) => {
+    answer: async (exchange, ask, listener) => {
       upstream.seen.push({ exchange, ask, params: paramsText(ask) });
-      return upstream.answer(exchange, ask, listener);
+      const answer = await upstream.answer(exchange, ask, {
+        event: (...args) => void (life.dead || listener.event(...args)),
+        accepted: () => listener.accepted?.(),
+      });
+      return life.dead ? await new Promise<never>(silent) : answer;
     },
     initializeInfo: async (exchange) => {
       upstream.infoFor.push(exchange);
@@ -239,13 +246,32 @@ async function startReplica(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     leg,
+    async kill() {
+      life.dead = true;
+      server.closeAllConnections();
+      for (const key of await store.scan('lk:{}:replica:')) await store.delete(key);
+    },
     async close() {
+      life.dead = false;
       await leg.close();
       server.closeAllConnections();
       await new Promise<void>((done) => server.close(() => done()));
       wheel.close();
     },
   };
+}
+
+function mortal(store: Store, life: { readonly dead: boolean }): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const own = target[name as keyof Store] as unknown;
+      if (typeof own !== 'function' || name === 'close') return own;
+      return (...args: unknown[]) => {
+        if (life.dead && name !== 'follow') return Promise.reject(new Error('this replica is dead'));
+        return (own as (...a: unknown[]) => unknown).apply(target, args);
+      };
+    },
+  });
 }
 
 function paramsText(ask: Ask): string {

@@ -77,24 +77,30 @@ export function createAsking(deps: AskingDeps, terms: AskingTerms): Asking {
     aggregate: call.ticket.route.aggregate,
   };
 
+  /** The state of the last round that left no doubt. */
+  let joinedFrom: string | null = null;
+
   async function round(members: Uint8Array, origin: Origin | undefined): Promise<Step> {
     const { state, requests } = readRound(members);
     const asked: Record<string, AskedQuestion> = { ...kept.record.asked };
-    const open = new Set(requests.map((r) => r.key));
+    const current = new Set(requests.map((r) => r.key));
     const urls = new Set(requests.map((r) => wireIds.mark(call.xid, textParam(r, 'url') ?? '')));
     const proceeds = ({ url }: AskedQuestion) => url !== undefined && !urls.has(url);
     for (const [key, question] of Object.entries(asked)) {
-      if (open.has(key)) continue;
+      if (current.has(key)) continue;
       await close(question, proceeds(question));
       delete asked[key];
     }
     const fresh: Fresh[] = [];
+    let doubtful = false;
     const answers = new Map<string, string>();
     let polls = false;
     for (const request of requests) {
       const known = asked[request.key];
       const said = origin?.asked?.[request.key];
-      if (known !== undefined && (await stillOpen(known, request, said))) continue;
+      const open = known === undefined ? 'no' : await stillOpen(known, request, said);
+      doubtful ||= open === 'perhaps';
+      if (open !== 'no') continue;
       const generation = said ?? (known?.generation ?? 0) + 1;
       const repeat = known?.generation === generation ? known.repeat + 1 : 0;
       if (known !== undefined) await close(known, proceeds(known));
@@ -114,8 +120,12 @@ export function createAsking(deps: AskingDeps, terms: AskingTerms): Asking {
     if (!(await kept.save({ state: state ?? kept.record.state, asked }))) return { kind: 'left' };
     for (const one of fresh) await send(one);
     const news = fresh.length > 0 || answers.size > 0;
-    const afterMs = pace.next(requests.length === 0 ? 'empty' : polls ? 'poll' : news ? 'news' : 'quiet');
+    const brought = requests.length === 0 ? 'empty' : polls ? 'poll' : news ? 'news' : doubtful ? 'doubt' : 'quiet';
+    const afterMs = pace.next(brought);
     if (afterMs === null) return { kind: 'endless' };
+    // Joined from the round before, so that the same round is given again and can be judged once more.
+    if (brought === 'doubt') return { kind: 'again', again: { state: joinedFrom, wait: true }, afterMs };
+    joinedFrom = kept.record.state;
     return { kind: 'again', again: nextAskTerms(kept.record.state, answers, requests.length > 0), afterMs };
   }
 
@@ -142,13 +152,17 @@ export function createAsking(deps: AskingDeps, terms: AskingTerms): Asking {
     wireIds.mark(call.xid, Buffer.from(raw(request.bytes, request.whole)).toString('latin1'));
 
   /**
-   * The same question is the same asking, until its answer has had time to arrive: then the answer was none that the
-   * server could take, and it is asked once more. `said`: in which round the node says it was asked.
+   * The same question is the same asking, until its answer has had time to arrive (`perhaps`): then the answer was none
+   * that the server could take, and it is asked once more. `said`: in which round the node says it was asked.
    */
-  async function stillOpen(known: AskedQuestion, request: InputRequest, said: number | undefined): Promise<boolean> {
-    if (said === undefined ? known.digest !== digestOf(request) : known.generation !== said) return false;
-    const waits = (await store.get(wireKey(tenant, session.id, known.wireId))) !== null;
-    return waits || !pace.answerIsOld(known.wireId);
+  async function stillOpen(
+    known: AskedQuestion,
+    request: InputRequest,
+    said: number | undefined,
+  ): Promise<'yes' | 'perhaps' | 'no'> {
+    if (said === undefined ? known.digest !== digestOf(request) : known.generation !== said) return 'no';
+    if ((await store.get(wireKey(tenant, session.id, known.wireId))) !== null) return 'yes';
+    return pace.answerIsOld(known.wireId) ? 'no' : 'perhaps';
   }
 
   async function send({ asked, request, params }: Fresh): Promise<void> {

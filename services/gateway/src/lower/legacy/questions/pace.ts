@@ -6,14 +6,16 @@ import type { Clock } from '@lockkeeper/state/clock';
 
 export interface Pace {
   /** What the round brought; null: enough. */
-  next(brought: 'news' | 'quiet' | 'poll' | 'empty'): number | null;
+  next(brought: 'news' | 'quiet' | 'doubt' | 'poll' | 'empty'): number | null;
   /** Whether this answer was taken so long ago that the same question must be meant anew. */
   answerIsOld(wireId: string): boolean;
 }
 
 const EMPTY_ROUNDS = 64;
 const EMPTY_MS = 600_000;
+/** An answer that was taken has reached the node by then. */
 const OLD_MS = 1500;
+const DOUBT_MS = 500;
 
 export function createPace(clock: Clock): Pace {
   let quiet = 0;
@@ -32,6 +34,8 @@ export function createPace(clock: Clock): Pace {
           return 0;
         case 'quiet':
           return growing(50, quiet++, 2_000);
+        case 'doubt':
+          return DOUBT_MS;
         case 'poll':
           return growing(1_000, polls++, 10_000);
         case 'empty': {
