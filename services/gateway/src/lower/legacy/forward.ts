@@ -94,7 +94,8 @@ export function createForward(deps: ForwardDeps) {
     const hearing = createHearing(call, token, signal, (serverId) => {
       asking?.completed(serverId).catch((error: unknown) => deps.failed('wire requests', error));
     });
-    let answer = await deps.answer(exchange, askOf(call), hearing.listener);
+    const begin = call.taken === undefined ? deps.answer : joined;
+    let answer = await begin(exchange, askOf(call), hearing.listener);
     for (;;) {
       if (signal.aborted) return CANCELLED;
       if (!asksBack(answer)) return lowerAnswer(call, answer);

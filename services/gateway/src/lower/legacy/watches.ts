@@ -318,21 +318,20 @@ export function createWatches(deps: WatchesDeps): Watches {
     },
     async subscribe(session, ticket, uri) {
       const watch = await started(session, () => ensure(session, ticket));
-      const temporary = watch === null ? make(session, ticket, NOBODY, new Set()) : null;
-      try {
-        const refusal = await addHere(watch ?? temporary!, ticket, uri);
-        if (refusal !== null) return refusal;
-        if (!(await subscriptions.add(session, uri))) {
-          watch?.audience.drop(uri);
-          return { reason: 'too-many', message: 'This session has as many subscriptions as it may have.' };
-        }
-        announce(session);
-        return null;
-      } finally {
-        if (temporary !== null) {
-          temporary.timers.add(clock.setTimer(OVERLAP_MS, () => stop(temporary)));
-        }
+      let refusal = watch === null ? null : await addHere(watch, ticket, uri);
+      // Another replica has it, or has taken it just now; it hears of the URI when that has been found good here.
+      if (watch === null || watch.over) {
+        const temporary = make(session, ticket, NOBODY, new Set());
+        refusal = await addHere(temporary, ticket, uri);
+        temporary.timers.add(clock.setTimer(OVERLAP_MS, () => stop(temporary)));
       }
+      if (refusal !== null) return refusal;
+      if (!(await subscriptions.add(session, uri))) {
+        watch?.audience.drop(uri);
+        return { reason: 'too-many', message: 'This session has as many subscriptions as it may have.' };
+      }
+      announce(session);
+      return null;
     },
     async unsubscribe(session, uri) {
       await subscriptions.remove(session, uri);
