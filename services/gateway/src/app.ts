@@ -108,7 +108,8 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
         ...{ store, config, clock, link, recorder, log },
         answer: route.answer,
         initializeInfo: route.initializeInfo,
-        audience: (exchange, wanted, ears) => new Audience({ room: route.room, hub, clock }, exchange, wanted, ears),
+        audience: (exchange, wanted, ears) =>
+          new Audience({ room: route.room, hub, clock, promised: true }, exchange, wanted, ears),
         random: randomBytes,
         serverInfo: SERVER_INFO,
         wireSecret: wireSecretOf(keys),

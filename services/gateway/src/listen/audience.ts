@@ -21,6 +21,11 @@ export interface AudienceDeps {
   readonly room: Room;
   readonly hub: Hub;
   readonly clock: Clock;
+  /**
+   * What is wanted was promised before (a legacy session's subscriptions): it is told whenever its server can be had.
+   * Else only what the server honoured at the beginning is.
+   */
+  readonly promised?: boolean;
 }
 
 export interface Ears {
@@ -222,6 +227,7 @@ export class Audience {
   }
 
   private honoured(): Wanted {
+    if (this.deps.promised === true) return this.promised();
     const parts = [...this.parts.values()];
     const { aggregate } = this.exchange.route;
     // An aggregate's members change too, so it always tells of every kind it shows (protocol.md §5.2 "list_changed").
@@ -233,6 +239,12 @@ export class Audience {
     return { lists: new Set(lists), uris: new Set(uris) };
   }
 
+  private promised(): Wanted {
+    const lists = [...this.parts.values()].flatMap(({ wanted }) => [...wanted.lists]);
+    const uris = [...this.uris].filter((uri) => this.locate(uri) !== null);
+    return { lists: new Set(lists), uris: new Set(uris) };
+  }
+
   private heard(part: Part, news: News): void {
     if (this.over || this.parts.get(part.spec.name) !== part) return;
     const { name } = part.spec;
@@ -240,7 +252,8 @@ export class Audience {
       if (this.sight.shows(name, KIND_OF[news.list])) this.ears.hear(news);
       return;
     }
-    const whole = subscribedBy(news.uri, part.honoured.uris);
+    const { uris } = this.deps.promised === true ? part.wanted : part.honoured;
+    const whole = subscribedBy(news.uri, uris);
     if (whole === undefined) return;
     if (!this.sight.may(name, 'resource', whole)) {
       this.ears.revoked(this.exposed(name, whole));

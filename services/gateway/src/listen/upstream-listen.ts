@@ -50,6 +50,8 @@ const HONOURED = 'lk/honoured';
 const FIRST_PAUSE_MS = 300;
 const MAX_PAUSE_MS = 30_000;
 const SETTLED_MS = 60_000;
+/** So many failures in a row may be a node that goes and another that comes. */
+const PATIENT = 3;
 /** What nobody wants any more is listened to a little longer: clients come back. */
 const SHRINK_MS = 1_000;
 
@@ -104,8 +106,8 @@ export class UpstreamListen {
     if (current?.honoured != null && covers(current.wanted, place.wanted)) {
       return Promise.resolve(common(place.wanted, current.honoured));
     }
-    // It has failed a moment ago; nobody is made to wait for the next try.
-    if (this.opening === null && this.timer !== null) return Promise.resolve(null);
+    // It has failed again and again; nobody is made to wait for the next try.
+    if (this.opening === null && this.timer !== null && this.failures > PATIENT) return Promise.resolve(null);
     return new Promise((resolve) => place.waiting.push(resolve));
   }
 
