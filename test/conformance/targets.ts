@@ -25,12 +25,18 @@ export interface Targets {
 const fileOf = (fixture: Fixture) => fileURLToPath(new URL(`./fixtures/${fixture}.ts`, import.meta.url));
 const nameOf = (fixture: Fixture, revision: Revision) => `${fixture}-${revision.slice(0, 4)}`;
 
+/** What server-stateless declares: a legacy process is one for each (design §5 "Fingerprint"). */
+const DECLARED = [{}, { elicitation: {} }];
+
 /** The first list starts the process and finds its era; a cold one would be a failure of server-stateless. */
 async function warmCell({ url, revision }: Cell): Promise<void> {
   await warm(async () => {
     if (revision === '2026-07-28') {
-      const { status, message } = await callModern(url, { method: 'tools/list' });
-      if (status !== 200 || !message?.result) throw new Error(`${status} ${JSON.stringify(message)}`);
+      for (const capabilities of DECLARED) {
+        const meta = { 'io.modelcontextprotocol/clientCapabilities': capabilities };
+        const { status, message } = await callModern(url, { method: 'tools/list', meta });
+        if (status !== 200 || !message?.result) throw new Error(`${status} ${JSON.stringify(message)}`);
+      }
       return;
     }
     const { status, message } = await callLegacy(url, { message: { jsonrpc: '2.0', id: 1, method: 'tools/list' } });

@@ -22,6 +22,7 @@ import { createSpawn } from './child/spawn.ts';
 import { createDispatcher } from './dispatch.ts';
 import { createLinkServer } from './link/server.ts';
 import { createListens } from './listen/listens.ts';
+import { createParked } from './parked/parked.ts';
 import { createPools } from './pool/pools.ts';
 import { createConnector } from './raise/connector.ts';
 import type { Log } from './raise/contract.ts';
@@ -51,9 +52,6 @@ const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.
 /** How Lockkeeper introduces itself upstream; a client's own name stays downstream (protocol.md §4.3 CI). */
 const CLIENT_INFO: Implementation = { name: 'lockkeeper', title: 'Lockkeeper', version: VERSION };
 
-/** Whether parked exchanges are there to take what upstreams ask. */
-const ASKS = false;
-
 export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolManager> {
   const { config, store, clock, log } = deps;
   const warn = (words: string): void => log.warn({}, words);
@@ -72,8 +70,15 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     // A call may run from here on, so its gateway must know (design §4 `started`).
     beforeWrite: () => server.flush(),
   });
+  const parked = createParked({
+    ...{ store, clock, log },
+    random: randomToken,
+    limits: () => config.current().limits,
+    node: { id: nodeId, incarnation: () => ownership.incarnation },
+  });
   const connector = createConnector({
     ...{ spawn, store, clock, log },
+    questions: parked.questions,
     clientInfo: CLIENT_INFO,
     token: randomToken,
     limits: () => config.current().limits,
@@ -95,12 +100,12 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   const listens = createListens({
     ...{ config, connector, pools, ownership, clock, log },
     random: Math.random,
-    asks: () => ASKS,
+    asks: () => true,
   });
   const tasks = createTasks({ store: createTaskStore(store, clock.now), clock, log });
   const dispatcher = createDispatcher({
     adopt: tasks.adopt,
-    ...{ config, connector, ownership, clock, log },
+    ...{ config, connector, ownership, clock, log, parked },
     pools: { lease: (request) => listens.lease(request, pools.lease(request)) },
     listen: listens.listen,
   });
@@ -150,6 +155,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     late.clear();
     await tasks.close('the node ends');
     listens.close();
+    await parked.close();
     await pools.close(0);
     await connector.close();
     await registration?.close();

@@ -2,7 +2,7 @@
 // once, whatever happens, and gives its lease back whatever happens. Nothing is run twice but safe methods, once, when
 // their process died under them. What its server asks is parked/held.ts; here it only knows that time stands still.
 
-import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import { mayAsk, type ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Open, Principal } from '@lockkeeper/protocol/link/frames';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import { LEGACY_METHODS, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
@@ -22,7 +22,6 @@ import { passedState, type StateText } from './parked/state-text.ts';
 import type { TurnHost } from './parked/turn.ts';
 import type { Lease } from './pool/contract.ts';
 import { answersOf } from './raise/answers.ts';
-import { letsAsk } from './raise/carry.ts';
 import type { FaultHead, Question, ResultHead, UpstreamCall, UpstreamReply, Visit } from './raise/contract.ts';
 
 type EndReason = 'cancelled' | 'timeout' | 'lost' | 'too-slow' | 'start-failed' | 'expired';
@@ -275,7 +274,9 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     this.lease = lease;
     this.time.called();
     this.call(this.head, this.body);
-    if (!this.done && letsAsk(request.capabilities)) this.deps.parked?.attach(lease.connection, this);
+    // Also where the process was told of nothing: a question that it asks all the same says what this caller lacks.
+    const legacy = profile.era === 'legacy' && mayAsk(this.spec);
+    if (!this.done && legacy) this.deps.parked?.attach(lease.connection, this);
   }
 
   /** A safe method whose process died under it runs once more, if the caller has seen nothing of it (design §2). */
