@@ -22,6 +22,7 @@ export interface Targets {
   stop(): Promise<void>;
 }
 
+const CLOSE_STREAMS_MS = 50;
 const fileOf = (fixture: Fixture) => fileURLToPath(new URL(`./fixtures/${fixture}.ts`, import.meta.url));
 const nameOf = (fixture: Fixture, revision: Revision) => `${fixture}-${revision.slice(0, 4)}`;
 
@@ -50,7 +51,10 @@ export async function throughLockkeeper(wanted: readonly Omit<Cell, 'url'>[]): P
     args: [fileOf(fixture)],
     isolation: 'user' as const,
   }));
-  const routes = servers.map(({ name }) => ({ path: `/acme/${name}/mcp`, tenant: 'acme', server: name }));
+  // Below the time that test_reconnection takes, so that server-sse-polling has something to poll for.
+  const routes = servers.map(({ name }) => ({
+    ...{ path: `/acme/${name}/mcp`, tenant: 'acme', server: name, closeStreamsAfterMs: CLOSE_STREAMS_MS },
+  }));
   const lockkeeper = await startStandalone({ servers, routes });
   const cells = wanted.map((cell) => ({
     ...cell,

@@ -195,7 +195,13 @@ function lowerAnswer(call: LegacyCall, answer: Answer): Forwarded {
     const message = 'The server answered with a result of an unknown kind.';
     return refused(call, { reason: 'upstream-protocol', message });
   }
-  const result = lowerResult(method ?? '', call.caller.revision, answer.members, answer.meta);
+  const result = lowerResult(
+    method ?? '',
+    call.caller.revision,
+    answer.members,
+    answer.meta,
+    call.ticket.route.legacyTasks,
+  );
   return { response: resultText(idText ?? 'null', result), outcome: 'ok', server: answer.server };
 }
 

@@ -34,10 +34,11 @@ export type Handle = (call: LegacyCall) => Promise<Response>;
 /** `forward` with the envelope and trace of this request. */
 type Onward = (call: LegacyCall) => Promise<Forwarded>;
 
-/** Capability `tasks` is not offered to legacy clients (protocol.md §5.3 "tasks, bridge off"). */
-function exists(method: string, revision: string): boolean {
+/** Capability `tasks` is offered to legacy clients where the route bridges it (protocol.md §5.3 "tasks"). */
+function exists(method: string, { caller, ticket }: LegacyCall): boolean {
   const facts = LEGACY_METHODS.get(method);
-  return facts !== undefined && facts.capability !== 'tasks' && atLeast(revision, facts.since);
+  if (facts === undefined || (facts.capability === 'tasks' && !ticket.route.legacyTasks)) return false;
+  return atLeast(caller.revision, facts.since);
 }
 
 export function createHandle(deps: HandleDeps): Handle {
@@ -65,7 +66,7 @@ export function createHandle(deps: HandleDeps): Handle {
 
   async function answerOf(call: LegacyCall, method: string, forward: Onward): Promise<Forwarded> {
     try {
-      if (!exists(method, call.caller.revision)) return refused(call, { reason: 'unknown-method' });
+      if (!exists(method, call)) return refused(call, { reason: 'unknown-method' });
       switch (method) {
         case 'initialize':
           return refused(call, { reason: 'invalid-request', message: 'initialize comes once, and never in a batch.' });

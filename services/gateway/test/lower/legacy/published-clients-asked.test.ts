@@ -152,17 +152,32 @@ for (const kind of ['memory', 'redis'] satisfies Kind[]) {
     const world = await createWorld(kind);
     t.after(() => world.close());
     world.snapshot.value = { ...world.snapshot.value, routes: [{ ...ROUTE, closeStreamsAfterMs: 30 }] };
-    const node = scripted();
+    const node = createAskingNode();
     world.upstream.answer = node.answer;
+    let polls = 0;
+    const polled = async () => {
+      const before = polls;
+      await eventually(() => polls > before, { deadlineMs: 10_000 });
+    };
+    node.script('ask', async (running) => {
+      await polled();
+      const form = await running.ask('form', 'elicitation/create', { message: 'Who?', requestedSchema: SCHEMA });
+      await polled();
+      return JSON.stringify(form.content);
+    });
+    const any = anyReplica(() => world.replicas);
     const client = await connectV1(world.replicas[0].url + ROUTE.path, 'streamable', {
-      fetch: anyReplica(() => world.replicas),
       capabilities: CAPABILITIES,
+      fetch: (input, init) => {
+        if (new Headers(init?.headers).get('last-event-id')?.startsWith('p')) polls++;
+        return any(input, init);
+      },
     });
     t.after(() => client.close());
-    answering(client);
-    assert.deepEqual(textOf(await client.callTool({ name: 'ask' })), DONE);
+    const asked = answering(client);
+    assert.deepEqual(textOf(await client.callTool({ name: 'ask' })), { name: 'Bob', size: 's' });
     assert.deepEqual(node.begun, ['ask']);
-    assert.equal(node.got.length, 3);
+    assert.equal(asked.length, 1);
   });
 
   test(`a client whose replica dies under it is answered by the other, ${kind} store`, async (t) => {

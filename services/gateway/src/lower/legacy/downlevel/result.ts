@@ -3,7 +3,7 @@
 
 import { objectOf } from '@lockkeeper/protocol/json/compose';
 import { type Member, membersOf } from '@lockkeeper/protocol/json/scan';
-import { META_PREFIX } from '@lockkeeper/protocol/mcp/meta';
+import { META_PREFIX, RELATED_TASK } from '@lockkeeper/protocol/mcp/meta';
 import { LEGACY_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import { atLeast } from '@lockkeeper/protocol/mcp/revision';
 import { blocksUnchanged, lowerContents, lowerMessage } from './content.ts';
@@ -11,18 +11,27 @@ import { type Change, changed, type Item, inside, mapArray, mapMembers, mapObjec
 import { lowerListed } from './fields.ts';
 import { lowerCallResult, lowerTools } from './tools.ts';
 
-/** Members of the modern result in, the legacy result's object text out. `meta`: vendor `_meta` members. */
-export function lowerResult(method: string, revision: string, members: Uint8Array, meta?: string): Uint8Array {
-  const lowered = lowerMembers(method, revision, members);
-  const vendor = meta === undefined ? '' : vendorMeta(meta);
+/**
+ * Members of the modern result in, the legacy result's object text out. `meta`: vendor `_meta` members. `bridged`: tasks
+ * of 2025-11-25 are served, so what speaks of them stays.
+ */
+export function lowerResult(
+  method: string,
+  revision: string,
+  members: Uint8Array,
+  meta?: string,
+  bridged = false,
+): Uint8Array {
+  const lowered = lowerMembers(method, revision, members, bridged);
+  const vendor = meta === undefined ? '' : vendorMeta(meta, bridged);
   return objectOf([inside(lowered), vendor === '' ? '' : `"_meta":{${vendor}}`]);
 }
 
-function lowerMembers(method: string, revision: string, members: Uint8Array): Uint8Array {
+function lowerMembers(method: string, revision: string, members: Uint8Array, bridged: boolean): Uint8Array {
   const whole = objectOf([members]);
-  if (method === 'tools/call') return lowerCallResult(whole, revision);
+  if (method === 'tools/call' || method === 'tasks/result') return lowerCallResult(whole, revision);
   const cacheable = LEGACY_METHODS.get(method)?.cacheable === true;
-  const rule = ruleOf(method, whole, revision);
+  const rule = ruleOf(method, whole, revision, bridged);
   if (!cacheable && rule === null) return whole;
   const span = { start: 0, end: whole.length };
   return mapMembers(whole, span, membersOf(whole, span), (m) => {
@@ -32,8 +41,8 @@ function lowerMembers(method: string, revision: string, members: Uint8Array): Ui
 }
 
 /** What else changes in results of this method; null: nothing for this revision. */
-function ruleOf(method: string, bytes: Uint8Array, revision: string): ((m: Member) => Change) | null {
-  if (method === 'tools/list') return (m) => (m.key === 'tools' ? lowerTools(bytes, m, revision) : 'keep');
+function ruleOf(method: string, bytes: Uint8Array, revision: string, bridged: boolean): ((m: Member) => Change) | null {
+  if (method === 'tools/list') return (m) => (m.key === 'tools' ? lowerTools(bytes, m, revision, bridged) : 'keep');
   if (atLeast(revision, '2025-11-25')) return null;
   switch (method) {
     case 'resources/list':
@@ -63,11 +72,11 @@ function items(bytes: Uint8Array, key: string, change: (item: Item) => Change): 
 }
 
 /** Reserved names belong to the modern hop that made them (protocol.md §5.0 I8); a vendor's pass. */
-export function vendorMeta(meta: string): string {
+export function vendorMeta(meta: string, bridged = false): string {
   if (!meta.includes('modelcontextprotocol')) return meta;
   const whole = objectOf([meta]);
   const kept = mapObject(whole, { start: 0, end: whole.length }, (m) =>
-    m.key.startsWith(META_PREFIX) ? 'drop' : 'keep',
+    m.key.startsWith(META_PREFIX) && !(bridged && m.key === RELATED_TASK) ? 'drop' : 'keep',
   );
   return new TextDecoder().decode(inside(kept));
 }

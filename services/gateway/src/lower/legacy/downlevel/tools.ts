@@ -10,12 +10,12 @@ import { lowerOutputSchema } from './output-schema.ts';
 
 const STRUCTURED_SINCE = '2025-06-18';
 
-export function lowerTools(bytes: Uint8Array, array: Member, revision: string): Change {
+export function lowerTools(bytes: Uint8Array, array: Member, revision: string, bridged = false): Change {
   if (array.kind !== 'array' || !toolsMayChange(raw(bytes, array), revision)) return 'keep';
   return changed(
     bytes,
     array,
-    mapArray(bytes, array, (item) => lowerTool(bytes, item, revision)),
+    mapArray(bytes, array, (item) => lowerTool(bytes, item, revision, bridged)),
   );
 }
 
@@ -25,7 +25,7 @@ function toolsMayChange(tools: Uint8Array, revision: string): boolean {
   return !atLeast(revision, '2025-11-25') && mentions(tools, '"icons"');
 }
 
-function lowerTool(bytes: Uint8Array, item: Item, revision: string): Change {
+function lowerTool(bytes: Uint8Array, item: Item, revision: string, bridged: boolean): Change {
   if (item.kind !== 'object') return 'keep';
   const members = membersOf(bytes, item);
   const title = titleForAnnotations(bytes, members, revision);
@@ -34,6 +34,7 @@ function lowerTool(bytes: Uint8Array, item: Item, revision: string): Change {
     item,
     members,
     (m) => {
+      if (m.key === 'execution' && bridged && atLeast(revision, '2025-11-25')) return 'keep';
       if (!knows(FIELDS.tool, m.key, revision)) return 'drop';
       if (m.key === 'outputSchema') return lowerOutputSchema(bytes, m);
       if (m.key === 'annotations' && title !== null && m.kind === 'object') return withTitle(bytes, m, title);

@@ -9,6 +9,8 @@ import type { Store } from '@lockkeeper/state/store';
 import type { Belongings } from '../../../session/belongings.ts';
 import { openedKey, wireKey } from '../../../session/keys.ts';
 import type { Session } from '../../../session/record.ts';
+import { relatedMeta } from '../../../tasks/legacy-text.ts';
+import { nameOf } from '../../ask.ts';
 import type { LegacyCall, Voice } from '../contract.ts';
 import { inside, raw } from '../downlevel/edit.ts';
 import { type InputRequest, readRound, textParam } from '../downlevel/input-request.ts';
@@ -172,7 +174,10 @@ export function createAsking(deps: AskingDeps, terms: AskingTerms): Asking {
     };
     await belongings.set(session, wireKey(tenant, session.id, asked.wireId), JSON.stringify(record));
     const id = asked.elicitationId === undefined ? '' : `,"elicitationId":${JSON.stringify(asked.elicitationId)}`;
-    const object = params === null ? '' : concat([',"params":{', inside(params), id, '}']);
+    const mark = relatedTask(call);
+    const own = params === null ? new Uint8Array(0) : inside(params);
+    const meta = mark === '' ? '' : `${own.length + id.length > 0 ? ',' : ''}"_meta":{${mark}}`;
+    const object = params === null && mark === '' ? '' : concat([',"params":{', own, id, meta, '}']);
     await voice.say(
       concat([`{"jsonrpc":"2.0","id":"${asked.wireId}","method":${JSON.stringify(request.method)}`, object, '}']),
       `q.${asked.wireId}`,
@@ -216,4 +221,10 @@ export function createAsking(deps: AskingDeps, terms: AskingTerms): Asking {
 
 function notice(method: string, params: string): Uint8Array {
   return new TextEncoder().encode(`{"jsonrpc":"2.0","method":"${method}","params":${params}}`);
+}
+
+/** What is asked on the way of a tasks/result says of which task (2511/tasks). */
+function relatedTask({ message }: LegacyCall): string {
+  const taskId = message.method === 'tasks/result' ? nameOf(message, 'tasks/result') : undefined;
+  return taskId === undefined ? '' : relatedMeta(taskId);
 }

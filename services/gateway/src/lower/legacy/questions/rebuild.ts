@@ -21,8 +21,8 @@ export interface Again {
   readonly fromSeq?: number | undefined;
 }
 
-/** Params that mean something to the modern hop only, or to 2025-11-25 tasks, which are not bridged. */
-const STRIPPED: ReadonlySet<string> = new Set(['task', 'inputResponses', 'requestState']);
+/** Params that mean something to the modern hop only. */
+const STRIPPED: ReadonlySet<string> = new Set(['inputResponses', 'requestState']);
 
 export function firstAsk(message: Located, speaks: boolean): Ask {
   const ask = askFrom(message, readEnvelope(message));

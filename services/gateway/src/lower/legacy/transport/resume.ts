@@ -34,6 +34,9 @@ export interface ResumeDeps {
   readonly failed: (what: string, error: unknown) => void;
 }
 
+/** One that has come back is kept for a moment, however short its route's streams are. */
+const MIN_POLL_MS = 1000;
+
 const UNKNOWN = {
   reason: 'invalid-request',
   message: 'This Last-Event-ID is of a stream that is over; its responses are no longer kept.',
@@ -119,7 +122,7 @@ export function createResume(deps: ResumeDeps): Resume {
     stopWatching = deps.takeover.watch(ticket, session, stream, pending);
     const closeMs = atLeast(callerOf(session).revision, '2025-11-25') ? ticket.route.closeStreamsAfterMs : 0;
     if (closeMs > 0) {
-      timer = deps.clock.setTimer(closeMs, () => {
+      timer = deps.clock.setTimer(Math.max(closeMs, MIN_POLL_MS), () => {
         socket.send('', { id: hold?.lastId() ?? eventId(stream, after), retry: RETRY_MS });
         end();
       });
