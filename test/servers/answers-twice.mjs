@@ -6,7 +6,10 @@ serve({
   tools: [ECHO, tool('twice'), tool('unknown'), tool('string'), tool('null'), tool('zero')],
   call(name, args, message) {
     const wrong = { string: String(message.id), null: null, zero: 0 };
-    if (name in wrong) return send({ id: wrong[name], result: text(name) });
+    if (name in wrong) {
+      send({ id: wrong[name], result: text(name) });
+      return undefined;
+    }
     if (name === 'twice') setImmediate(() => reply(message, text('second')));
     if (name === 'unknown') send({ id: 987654321, result: text('nobody asked') });
     return name === 'echo' ? echo(name, args) : text('first');

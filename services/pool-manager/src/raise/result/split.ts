@@ -24,11 +24,16 @@ export function withMembers(members: Uint8Array, more: string): Uint8Array {
   return members.length === 0 ? bytesOf(more) : concat([members, ',', more]);
 }
 
+/** Names that only the protocol or Lockkeeper may set: a server that could would speak in our name (design §4, §8). */
+function isReserved(key: string): boolean {
+  return key.startsWith(META_PREFIX) || key.startsWith('lockkeeper/') || key.startsWith('lk/');
+}
+
 /** Vendor members of `_meta`; reserved ones do not pass (protocol.md §5.0 I8). */
 export function vendorMeta(line: Uint8Array, members: readonly Member[]): string | undefined {
   const meta = findMember(members, '_meta');
   if (meta === undefined || meta.kind !== 'object') return undefined;
-  const kept = membersWithout(line, membersOf(line, meta), (key) => key.startsWith(META_PREFIX));
+  const kept = membersWithout(line, membersOf(line, meta), isReserved);
   return kept.length === 0 ? undefined : new TextDecoder().decode(kept);
 }
 
@@ -44,7 +49,7 @@ export function resultTypeOf(line: Uint8Array, members: readonly Member[]): Resu
   return name === undefined ? { kind: 'invalid', text: textOf(line, member).slice(0, 40) } : { kind: 'named', name };
 }
 
-/** What never travels as a result member. */
+/** What never travels as a result member; a bare `requestState` least of all (protocol.md Part 6 #39). */
 export function isEnvelope(key: string): boolean {
-  return key === '_meta' || key === 'resultType';
+  return key === '_meta' || key === 'resultType' || key === 'requestState' || key.startsWith('lk/');
 }
