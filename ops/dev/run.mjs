@@ -10,7 +10,7 @@
 // biome-ignore lint/style/useNodejsImportProtocol: Node 12 knows no `node:` names.
 import { spawn, spawnSync } from 'child_process';
 // biome-ignore lint/style/useNodejsImportProtocol: as above.
-import { existsSync } from 'fs';
+import { existsSync, readFileSync } from 'fs';
 // biome-ignore lint/style/useNodejsImportProtocol: as above.
 import { delimiter, dirname, join } from 'path';
 // biome-ignore lint/style/useNodejsImportProtocol: as above.
@@ -20,6 +20,8 @@ const OLDEST = 18;
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const MODULES = join(ROOT, 'node_modules');
 const NODE = join(MODULES, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+/** Sizes of V8's spaces, as measured (ops/decisions): for whatever runs a service. */
+const NODE_OPTIONS = join(ROOT, 'ops', 'node-options.json');
 const DEMO = join('ops', 'dev', 'demo.yaml');
 const TESTS = ['services/*/test/**/*.test.ts', 'test/**/*.test.ts'];
 
@@ -64,7 +66,8 @@ function checkInstalled() {
 function argumentsFor(what, rest) {
   if (what === 'start') {
     const configured = process.env.LOCKKEEPER_CONFIG !== undefined || rest.some((word) => word.startsWith('--config'));
-    return ['services/standalone/src/main.ts', ...(configured ? [] : ['--config', DEMO]), ...rest];
+    const options = JSON.parse(readFileSync(NODE_OPTIONS, 'utf8'));
+    return [...options, 'services/standalone/src/main.ts', ...(configured ? [] : ['--config', DEMO]), ...rest];
   }
   if (what === 'test') return ['--test', '--test-timeout=180000', ...(rest.length > 0 ? rest : TESTS)];
   return [what, ...rest];

@@ -13,14 +13,17 @@ interface Run {
   failed: string | null;
 }
 
-function requestFor(wish: LoadWish, index: number): Buffer[] {
+/** One a connection, made before any of them is opened: a server counts the time from there to the first byte. */
+function requestsFor(wish: LoadWish): Buffer[][] {
   const text = 'x'.repeat(wish.payload);
-  const params = { name: wish.tool, arguments: { text }, ...(wish.meta && { _meta: wish.meta }) };
-  const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: index + 1, method: 'tools/call', params }));
+  const params = JSON.stringify({ name: wish.tool, arguments: { text }, ...(wish.meta && { _meta: wish.meta }) });
   const { pathname, host } = new URL(wish.url);
-  const head = [`POST ${pathname} HTTP/1.1`, `host: ${host}`, `content-length: ${body.length}`];
-  for (const [name, value] of Object.entries(wish.headers)) head.push(`${name}: ${value}`);
-  return [Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body];
+  const fields = Object.entries(wish.headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return Array.from({ length: wish.concurrency }, (_none, index) => {
+    const body = Buffer.from(`{"jsonrpc":"2.0","id":${index + 1},"method":"tools/call","params":${params}}`);
+    const head = `POST ${pathname} HTTP/1.1\r\nhost: ${host}\r\ncontent-length: ${body.length}\r\n${fields.join('')}\r\n`;
+    return [Buffer.from(head), body];
+  });
 }
 
 /** Resolves when the time is over, this connection's minimum is reached and its last answer is in. */
@@ -75,11 +78,12 @@ function quantile(sorted: readonly number[], q: number): number {
 }
 
 async function perform(wish: LoadWish): Promise<LoadResult> {
+  const requests = requestsFor(wish);
   const sockets = await connectAll(wish);
   const startedAt = performance.now();
   const run: Run = { wish, latencies: [], endsAt: startedAt + wish.durationMs, failed: null };
   try {
-    await Promise.all(sockets.map((socket, index) => drive(run, socket, requestFor(wish, index))));
+    await Promise.all(sockets.map((socket, index) => drive(run, socket, requests[index]!)));
     const elapsedMs = performance.now() - startedAt;
     const sorted = run.latencies.sort((a, b) => a - b);
     return {

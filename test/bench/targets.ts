@@ -1,6 +1,7 @@
 // Everything the bench compares, each a process (or several) of its own: the bare origin, Lockkeeper as gateway and pool
 // manager with tokens, policy and header checks on, and two published bridges with the same child behind them.
 
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { createIssuer } from '../harness/issuer.ts';
 import { startCluster } from '../harness/lockkeeper.ts';
@@ -41,7 +42,10 @@ export interface Measured extends Target {
   readonly other: Target['request'];
 }
 
-export async function startLockkeeper(nodeArgs: readonly string[] = []): Promise<Measured> {
+/** What services are run with, here as everywhere. */
+const NODE_OPTIONS = JSON.parse(readFileSync(here('../../ops/node-options.json'), 'utf8')) as readonly string[];
+
+export async function startLockkeeper(nodeArgs: readonly string[] = NODE_OPTIONS): Promise<Measured> {
   const redis = await startRedis();
   const issuer = createIssuer();
   const servers = ['echo', 'other'].map((name) => ({

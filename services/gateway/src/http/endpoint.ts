@@ -35,11 +35,13 @@ export function createEndpoint(door: Answers): (request: IncomingMessage, respon
     const unfit = refuseHead(request, limits.maxBodyBytes, out.accepts);
     if (unfit !== null) return door.refuse(arrived, out, ticket, { reason: unfit });
     const bytes = bodyBytes(request, limits.maxBodyBytes);
-    const entering = deps.intake.enter(ticket.caller.principal, bytes, limits.queueMs, response);
+    const { principal } = ticket.caller;
+    const entering = deps.intake.enter(principal, bytes, limits.queueMs, response);
     const entered = entering instanceof Promise ? await entering : entering;
     if (entered === 'gone') return;
     if (entered === 'late') return door.refuse(arrived, out, ticket, BUSY);
     const body = await readBody(request, limits.maxBodyBytes);
+    deps.intake.read(principal, bytes);
     if (body.kind === 'gone') return;
     if (body.kind === 'refusal') return door.refuse(arrived, out, ticket, { reason: body.reason });
 

@@ -9,6 +9,8 @@ export interface IntakeBounds {
   readonly bytes: number;
   /** One person's part of them, so that nobody fills the house. */
   readonly bytesEach: number;
+  /** Of one person's, those being read at the same time: between them the event loop has to come round to the others. */
+  readonly readingEach: number;
   /** Up to this size a body is not counted. */
   readonly smallBytes: number;
 }
@@ -16,6 +18,7 @@ export interface IntakeBounds {
 export const INTAKE_BOUNDS: IntakeBounds = {
   bytes: 128 * 1024 * 1024,
   bytesEach: 64 * 1024 * 1024,
+  readingEach: 8 * 1024 * 1024,
   smallBytes: 64 * 1024,
 };
 
@@ -28,6 +31,8 @@ export type Admission = 'in' | 'late' | 'gone';
 export interface Intake {
   /** One body of so many bytes, whose answer goes out by `response`. */
   enter(principal: Principal, bytes: number, waitMs: number, response: ServerResponse): 'in' | Promise<Admission>;
+  /** Each that came in, once: it has been read, or never will be. */
+  read(principal: Principal, bytes: number): void;
 }
 
 interface Waiter {
@@ -40,21 +45,19 @@ type SetTimer = (ms: number, run: () => void) => { clear(): void };
 
 export function createIntake(setTimer: SetTimer, bounds: IntakeBounds = INTAKE_BOUNDS): Intake {
   const held = new Map<string, number>();
+  const reading = new Map<string, number>();
   const waiters = new Set<Waiter>();
   let total = 0;
 
   /** One that is larger than the bound goes when nothing else is there. */
   function fits(person: string, bytes: number): boolean {
-    const own = held.get(person) ?? 0;
     if (total > 0 && total + bytes > bounds.bytes) return false;
-    return own === 0 || own + bytes <= bounds.bytesEach;
+    return within(held, person, bytes, bounds.bytesEach) && within(reading, person, bytes, bounds.readingEach);
   }
 
   function hold(person: string, bytes: number): void {
     total += bytes;
-    const own = (held.get(person) ?? 0) + bytes;
-    if (own > 0) held.set(person, own);
-    else held.delete(person);
+    add(held, person, bytes);
   }
 
   function serve(): void {
@@ -88,6 +91,7 @@ export function createIntake(setTimer: SetTimer, bounds: IntakeBounds = INTAKE_B
 
   function admit(person: string, bytes: number, response: ServerResponse): void {
     hold(person, bytes);
+    add(reading, person, bytes);
     response.once('close', () => {
       hold(person, -bytes);
       if (waiters.size > 0) serve();
@@ -95,9 +99,9 @@ export function createIntake(setTimer: SetTimer, bounds: IntakeBounds = INTAKE_B
   }
 
   return {
-    enter({ tenant, issuer, subject }, bytes, waitMs, response) {
+    enter(principal, bytes, waitMs, response) {
       if (bytes <= bounds.smallBytes) return 'in';
-      const person = `${tenant}\n${issuer}\n${subject}`;
+      const person = nameOf(principal);
       const waits = [...waiters].some((waiter) => waiter.person === person);
       if (waits || !fits(person, bytes)) {
         return wait(person, bytes, Math.min(waitMs, MAX_WAIT_MS), response);
@@ -105,5 +109,26 @@ export function createIntake(setTimer: SetTimer, bounds: IntakeBounds = INTAKE_B
       admit(person, bytes, response);
       return 'in';
     },
+    read(principal, bytes) {
+      if (bytes <= bounds.smallBytes) return;
+      add(reading, nameOf(principal), -bytes);
+      if (waiters.size > 0) serve();
+    },
   };
+}
+
+function nameOf({ tenant, issuer, subject }: Principal): string {
+  return `${tenant}\n${issuer}\n${subject}`;
+}
+
+/** What is larger than a bound goes alone. */
+function within(counts: ReadonlyMap<string, number>, person: string, bytes: number, bound: number): boolean {
+  const own = counts.get(person) ?? 0;
+  return own === 0 || own + bytes <= bound;
+}
+
+function add(counts: Map<string, number>, person: string, bytes: number): void {
+  const own = (counts.get(person) ?? 0) + bytes;
+  if (own > 0) counts.set(person, own);
+  else counts.delete(person);
 }

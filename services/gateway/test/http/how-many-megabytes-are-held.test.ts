@@ -4,19 +4,29 @@ import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { createIntake } from '../../src/http/intake.ts';
 
-const BOUNDS = { bytes: 100, bytesEach: 60, smallBytes: 10 };
+const BOUNDS = { bytes: 100, bytesEach: 60, readingEach: 60, smallBytes: 10 };
 const person = (subject: string) => ({ tenant: 'acme', issuer: 'i', subject, client: null });
 
-function stage() {
+function stage(bounds = BOUNDS) {
   const timers = new Set<() => void>();
   const intake = createIntake((_ms, run) => {
     timers.add(run);
     return { clear: () => timers.delete(run) };
-  }, BOUNDS);
+  }, bounds);
   const enter = (subject: string, bytes: number) => {
     const response = new EventEmitter();
     const entered = intake.enter(person(subject), bytes, 1_000, response as unknown as ServerResponse);
-    return { entered, close: () => response.emit('close') };
+    const close = () => response.emit('close');
+    const read = () => intake.read(person(subject), bytes);
+    return {
+      entered,
+      read,
+      close: () => {
+        read();
+        close();
+      },
+      vanish: close,
+    };
   };
   const expire = () => {
     for (const run of [...timers]) run();
@@ -71,11 +81,26 @@ test('who has waited long enough is told so, who has left is forgotten', async (
   const first = enter('alice', 60);
   const late = enter('alice', 20);
   const gone = enter('bob', 60);
-  gone.close();
+  gone.vanish();
   assert.equal(await settled(gone.entered), 'gone');
   expire();
   assert.equal(await settled(late.entered), 'late');
   assert.equal(timers.size, 0);
   first.close();
   assert.equal(enter('bob', 60).entered, 'in');
+});
+
+test('of one person only so much is read at a time; what has been read makes room and still counts', async () => {
+  const { enter } = stage({ ...BOUNDS, readingEach: 20 });
+  const first = enter('alice', 15);
+  const second = enter('alice', 15);
+  assert.equal(await settled(second.entered), 'waits');
+  assert.equal(enter('bob', 15).entered, 'in');
+  first.read();
+  assert.equal(await settled(second.entered), 'in');
+  second.read();
+  const third = enter('alice', 40);
+  assert.equal(await settled(third.entered), 'waits');
+  first.vanish();
+  assert.equal(await settled(third.entered), 'in');
 });
