@@ -9,6 +9,7 @@ import type { Answer, AnswerFn, AnswerListener, Ask, Exchange } from '../exchang
 import type { Kind } from '../policy/decide.ts';
 import type { StateContent } from '../seal/state.ts';
 import { answerTask } from '../tasks/answer-task.ts';
+import { answerLegacyTask, servesLegacyTasks } from '../tasks/legacy-tasks.ts';
 import { callUpstream } from './call.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import type { ListKind } from './catalogue/items.ts';
@@ -48,6 +49,8 @@ const LIST_KINDS: ReadonlyMap<string, ListKind> = new Map([
   ['resources/templates/list', 'templates'],
 ]);
 
+const LEGACY_TASKS = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
+
 const STALE_WAIT_MS = 250;
 
 export function createRoute(deps: RouteDeps): Route {
@@ -81,7 +84,9 @@ export function createRoute(deps: RouteDeps): Route {
         tellOperator(deps.log, found.fault, found.spec, exchange);
         return { kind: 'refusal', refusal: refusalOf(found.fault, found.spec, null, exchange, NO_ASK) };
       }
-      const { capabilities, instructions } = found;
+      const { instructions } = found;
+      const bridged = servesLegacyTasks(room, exchange) && found.capabilities.tools !== undefined;
+      const capabilities = bridged ? { ...found.capabilities, tasks: LEGACY_TASKS } : found.capabilities;
       return { kind: 'info', capabilities, ...(instructions === undefined ? {} : { instructions }) };
     } catch (error) {
       deps.log.warn({ err: error, xid: exchange.xid, method: 'initialize' }, 'answer failed');
@@ -96,7 +101,10 @@ async function walk(room: Room, sight: Sight, ask: Ask, listener: AnswerListener
   const facts = factsOf(sight.exchange, ask.method);
   if (facts === undefined || BESIDE.has(ask.method)) return refused('unknown-method');
   if (ask.method === 'server/discover') return answerDiscover(room, sight, listener);
-  if (facts.capability === 'tasks') return answerTask(room, sight, ask);
+  if (facts.capability === 'tasks') {
+    if (servesLegacyTasks(room, sight.exchange)) return answerLegacyTask(room, sight, ask, listener);
+    return answerTask(room, sight, ask);
+  }
   const denied = authorize(sight, facts);
   if (denied !== null) return denied;
   const list = LIST_KINDS.get(ask.method);
@@ -105,7 +113,9 @@ async function walk(room: Room, sight: Sight, ask: Ask, listener: AnswerListener
 }
 
 function factsOf(exchange: Exchange, method: string): MethodFacts | undefined {
-  if (exchange.era === 'legacy' && SUBSCRIBING.has(method)) return LEGACY_METHODS.get(method);
+  if (exchange.era === 'legacy' && (SUBSCRIBING.has(method) || method.startsWith('tasks/'))) {
+    return LEGACY_METHODS.get(method);
+  }
   return MODERN_METHODS.get(method);
 }
 

@@ -4,9 +4,10 @@
 
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import { concat, objectOf } from '@lockkeeper/protocol/json/compose';
-import { findMember, stringOf } from '@lockkeeper/protocol/json/scan';
+import { findMember, membersOf, stringOf } from '@lockkeeper/protocol/json/scan';
 import type { AnswerListener, Ask } from '../exchange.ts';
 import type { Kind } from '../policy/decide.ts';
+import { servesLegacyTasks } from '../tasks/legacy-tasks.ts';
 import { tellUnavailable, type Unavailable, unavailableMeta } from './aggregate/outage.ts';
 import { tableOf } from './aggregate/table.ts';
 import { LISTS, type List, type ListKind } from './catalogue/items.ts';
@@ -135,7 +136,8 @@ function compose(
   const { exchange } = sight;
   const { limits } = exchange.snapshot;
   const shelves = shares.map((share) => shelfOf(sight, kind, share));
-  const page = cutPage(shelves, from?.offset ?? 0, limits.pageSize);
+  const bridged = kind === 'tools' && servesLegacyTasks(room, exchange);
+  const page = cutPage(bridged ? shelves.map(withExecution) : shelves, from?.offset ?? 0, limits.pageSize);
   const missing = shares.flatMap((s): Unavailable[] => (s.kind === 'fault' ? [{ spec: s.spec, fault: s.fault }] : []));
   tellUnavailable(room, exchange, missing, listener);
   const ttls = shares.flatMap((s) => (s.kind === 'list' ? [room.catalogue.timeLeft(s.entry, limits)] : []));
@@ -161,6 +163,16 @@ function members(room: Room, sight: Sight, kind: ListKind, page: Page, ttlMs: nu
   // Filtered by who asks, so it is nobody else's (protocol.md §2.10, GB-056).
   const whole = objectOf([concat(parts), extra, `"ttlMs":${ttlMs},"cacheScope":"private"`]);
   return whole.subarray(1, whole.length - 1);
+}
+
+/** Any tool may run as a task here, whatever its server knows of them (protocol.md §1.6 "Tool.execution.taskSupport"). */
+function withExecution(shelf: Shelf): Shelf {
+  const item = (i: number) => {
+    const bytes = shelf.item(i);
+    if (bytes === null || findMember(membersOf(bytes, { start: 0, end: bytes.length }), 'execution')) return bytes;
+    return concat([bytes.subarray(0, bytes.length - 1), ',"execution":{"taskSupport":"optional"}}']);
+  };
+  return { ...shelf, item };
 }
 
 function listOf(share: Share | undefined): List | undefined {

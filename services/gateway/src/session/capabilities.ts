@@ -30,6 +30,8 @@ const SERVER_SINCE: Readonly<Record<string, LegacyRevision>> = {
   logging: '2024-11-05',
   experimental: '2024-11-05',
   completions: '2025-03-26',
+  // Offered only where the route bridges them (protocol.md §5.3).
+  tasks: '2025-11-25',
 };
 
 /** For InitializeResult: only what the revision has a name for, and Apps' settings. */

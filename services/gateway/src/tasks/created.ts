@@ -1,7 +1,7 @@
 // A task has been made, by the server or by the node: its record is written before the client hears of it (ext-tasks
 // "durably created"), so that any gateway, and this one after a restart, can find it again.
 
-import { objectOf } from '@lockkeeper/protocol/json/compose';
+import { concat, objectOf } from '@lockkeeper/protocol/json/compose';
 import { findMember, membersOf, stringOf, textOf } from '@lockkeeper/protocol/json/scan';
 import type { Era } from '@lockkeeper/protocol/mcp/revision';
 import type { TaskRecord } from '@lockkeeper/state/tasks/task-store';
@@ -12,6 +12,7 @@ import { refused } from '../route/refuse.ts';
 import { faulted, type Room } from '../route/room.ts';
 import { atMost } from '../route/wait.ts';
 import { tellNode } from './at-node.ts';
+import { legacyTask } from './legacy-text.ts';
 
 export interface Made {
   readonly up: Upstream;
@@ -55,7 +56,14 @@ export async function created(
   // Copied: it may be a view of a larger buffer, and we are about to wait.
   const members = answer.body.slice();
   if (await atMost(clock, WRITE_MS, tasks.create(tenant, read.id, record), false)) {
+    const { principal } = exchange.caller;
+    if (exchange.route.legacyTasks) await atMost(clock, WRITE_MS, tasks.enlist(principal, read.id, read.ttlMs), null);
     const { meta } = answer.head;
+    if (exchange.era === 'legacy') {
+      // Nested, as 2025-11-25 has it.
+      const nested = concat(['"task":', objectOf([legacyTask(members)])]);
+      return { kind: 'result', resultType: 'complete', server: up.spec.name, members: nested };
+    }
     const result: Answer = {
       kind: 'result',
       resultType: 'task',

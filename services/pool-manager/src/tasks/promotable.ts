@@ -84,6 +84,10 @@ export class Promotable implements StreamReply, OpenStream {
 
   private arm(): void {
     if (this.afterMs === null || this.over || this.timer !== null || this.task !== null) return;
+    if (this.afterMs <= 0) {
+      this.promote(null);
+      return;
+    }
     this.timer = this.deps.clock.setTimer(this.afterMs, () => this.promote(null));
   }
 

@@ -211,11 +211,11 @@ describe('methods', () => {
     }
   });
 
-  test('task, inputResponses and requestState of a legacy request go no further', async () => {
+  test('inputResponses and requestState of a legacy request go no further; its task is the route’s to judge', async () => {
     const session = await open(a);
     const params = { name: 't', arguments: { n: 1 }, task: { ttl: 1 }, inputResponses: {}, requestState: 's' };
     await (await post(a, request(1, 'tools/call', params), { session })).text();
-    assert.equal(world.upstream.seen.at(-1)?.params, '"name":"t","arguments":{"n":1}');
+    assert.equal(world.upstream.seen.at(-1)?.params, '"name":"t","arguments":{"n":1},"task":{"ttl":1}');
   });
 
   test('GB-095: vendor metadata passes, reserved names and the token do not', async () => {
