@@ -12,7 +12,7 @@ export interface Wanted {
 }
 
 export interface CollectingHost {
-  ask(asked: Asked): void;
+  ask(asked: readonly Asked[]): void;
   /** All of them are there; `responses` is the text of `inputResponses`' object, null where nothing was asked. */
   spend(responses: Uint8Array | null): void;
   /** A refusal that modern answers have no word for (design §4). */
@@ -70,7 +70,7 @@ export class Collecting {
     this.repeats = 0;
     this.empties = 0;
     this.since = null;
-    for (const { key, asked } of news) this.host.ask(this.question(key, asked));
+    this.host.ask(news.map(({ key, asked }) => this.question(key, asked)));
   }
 
   /** False: not one of these visits. */

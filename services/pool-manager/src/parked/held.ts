@@ -214,7 +214,7 @@ export class Held implements ParkingHost {
     }
     this.collecting ??= new Collecting(
       {
-        ask: (asked) => this.parking.ask(asked, { id: null }),
+        ask: (asked) => this.parking.askAll(asked),
         spend: (responses) => this.spend(responses),
         refused: () => this.exchange.finish(givenUp(this.exchange.head, 'The request for input was refused')),
         exhausted: () => this.exchange.gaveUp('timeout', 'the server asks for the same again and again'),

@@ -100,6 +100,13 @@ export class Parking {
     else this.showWithin(terms.windowMs ?? this.deps.windowMs);
   }
 
+  /** A round that is whole: there is nothing to gather. */
+  askAll(asked: readonly Asked[]): void {
+    for (const one of asked) this.set.add(one, null);
+    this.awaitPerson();
+    this.show();
+  }
+
   /** The server takes a question back, by its id; an answer that comes later goes nowhere. */
   withdraw(id: string): boolean {
     const at = this.pending.findIndex(({ question }) => question.id === id);

@@ -7,6 +7,7 @@ import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { Connection, Question, Questions } from '../raise/contract.ts';
 import type { Settled } from './asked.ts';
 import type { Askable } from './contract.ts';
+import type { AskTerms } from './parking.ts';
 
 export interface Router {
   readonly questions: Questions;
@@ -32,13 +33,18 @@ interface Early {
 }
 
 const MAX_EARLY = 10_000;
+/** What belongs to a start comes within this time. */
+const START_MS = 1_000;
 
 export function createRouter(deps: RouterDeps): Router {
   const { clock } = deps;
   const exchanges = new Map<Connection, Set<Askable>>();
   const early = new Map<Connection, Early>();
-  /** A call that can be asked has run on them: what they ask from now on is no part of their start. */
+  /** A call that can be asked has run on them: what nobody's call asks from now on is no part of their start. */
   const served = new WeakSet<Connection>();
+  /** When their first call began. */
+  const begun = new WeakMap<Connection, number>();
+  const asked = new WeakSet<Connection>();
 
   function hold(connection: Connection, question: Question): void {
     const answer = () => settle(question, deps.staticRoots(connection));
@@ -62,13 +68,24 @@ export function createRouter(deps: RouterDeps): Router {
     return held;
   }
 
+  /** The first thing a fresh process asks: it belongs to its start, even where the call was sent behind it at once. */
+  function termsOf(connection: Connection, question: Question): AskTerms {
+    const first = !asked.has(connection);
+    asked.add(connection);
+    const age = clock.now() - (begun.get(connection) ?? 0);
+    if (question.method !== 'roots/list' || !first || age > START_MS) return { id: question.id };
+    const within = { ms: deps.earlyMs, answer: deps.staticRoots(connection) };
+    return { id: question.id, windowMs: deps.earlyWindowMs, within };
+  }
+
   return {
     questions: {
       ask(connection, question) {
         const { asker } = question;
         const own = asker === null ? undefined : exchanges.get(connection);
+        const terms = termsOf(connection, question);
         for (const exchange of own ?? []) {
-          if (exchange.asker === asker) return exchange.ask(question, { id: question.id });
+          if (exchange.asker === asker) return exchange.ask(question, terms);
         }
         if (question.method === 'roots/list' && !served.has(connection)) return hold(connection, question);
         question.refuse(INVALID_PARAMS, 'No request is running that this belongs to');
@@ -85,6 +102,7 @@ export function createRouter(deps: RouterDeps): Router {
       },
     },
     attach(connection, exchange) {
+      if (!begun.has(connection)) begun.set(connection, clock.now());
       const own = exchanges.get(connection) ?? new Set();
       own.add(exchange);
       exchanges.set(connection, own);
