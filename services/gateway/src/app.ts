@@ -40,8 +40,11 @@ export interface GatewayDeps {
 export interface Gateway {
   /** Resolves when requests are taken: the public port and the admin port, as bound. */
   start(): Promise<{ readonly port: number; readonly adminPort: number }>;
-  /** Takes no new work, lets what runs end for `drainMs`, then ends everything. Idempotent. */
-  close(drainMs: number): Promise<void>;
+  /**
+   * Is unready at once, takes new work for `leadMs` more (default: none), lets what runs end until `drainMs` are over,
+   * then ends everything. Idempotent.
+   */
+  close(drainMs: number, leadMs?: number): Promise<void>;
 }
 
 const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string })
@@ -151,9 +154,9 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     return { port, adminPort: boundAdmin };
   }
 
-  async function end(drainMs: number): Promise<void> {
+  async function end(drainMs: number, leadMs?: number): Promise<void> {
     state = 'draining';
-    await http.close(drainMs);
+    await http.close(drainMs, leadMs);
     hub.close();
     await link.close();
     await nodes.close();
@@ -163,8 +166,8 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
 
   return {
     start,
-    close: (drainMs) => {
-      closing ??= end(drainMs);
+    close: (drainMs, leadMs) => {
+      closing ??= end(drainMs, leadMs);
       return closing;
     },
   };

@@ -19,7 +19,8 @@ await runService('gateway', async (config, tell) => {
   return {
     ready: { url: `http://${snapshot.listen.host}:${port}`, admin: `http://${snapshot.listen.adminHost}:${adminPort}` },
     close: async () => {
-      await gateway.close(config.current().limits.drainMs);
+      const { drainMs, drainLeadMs } = config.current().limits;
+      await gateway.close(drainMs, drainLeadMs);
       await store.close();
       logging.flush();
     },

@@ -54,9 +54,9 @@ export function createGatewayHttp(deps: GatewayHttpDeps): HttpServer {
     newId: randomUUID,
     elapsed,
     log,
-    drain: () => {
-      listens?.drain(Math.min(MAX_SPREAD_MS, config.current().limits.drainMs / 2));
-      return legacy.close();
+    drain: (drainMs) => {
+      listens?.drain(Math.min(MAX_SPREAD_MS, drainMs / 2));
+      return legacy.close(drainMs);
     },
     abort: () => {
       listens?.close();

@@ -5,25 +5,30 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type FastifyInstance, fastify } from 'fastify';
+import type { Refusal } from '../errors.ts';
 import type { Log } from '../observe/logger.ts';
 import { trackConnections } from './connections.ts';
 import { createDoor, type EndpointDeps } from './door.ts';
 import { createEndpoint } from './endpoint.ts';
 import { MAX_WAIT_MS } from './intake.ts';
+import { renderErrorText, retryHeaders, statusOf } from './refuse.ts';
 
 export interface HttpServer {
   /** Resolves to the port bound. */
   listen(): Promise<number>;
-  /** Takes no new connection, lets requests end for `drainMs`, then breaks what is left. */
-  close(drainMs: number): Promise<void>;
+  /**
+   * For `leadMs` goes on as before, but keeps no connection (whoever balances load has yet to notice); then takes no new
+   * one and no new request, lets those under way end for the rest of `drainMs`, and breaks what is left.
+   */
+  close(drainMs: number, leadMs?: number): Promise<void>;
 }
 
 export interface HttpServerDeps extends Omit<EndpointDeps, 'draining'> {
   readonly log: Log;
   /** Called when the drain is over and something is still open. */
   readonly abort: () => void;
-  /** Ends streams that would never end by themselves, at the start of a drain. */
-  readonly drain: () => Promise<void>;
+  /** Ends streams that would never end by themselves; what may end by itself has so long. */
+  readonly drain: (drainMs: number) => Promise<void>;
   readonly setTimer: (ms: number, run: () => void) => { clear(): void };
 }
 
@@ -32,13 +37,17 @@ const HEADERS_TIMEOUT_MS = 10_000;
 /** A body may wait before it is read (http/intake.ts), and still has time to come. */
 const REQUEST_TIMEOUT_MS = MAX_WAIT_MS + 15_000;
 const KEEP_ALIVE_MS = 65_000;
+/** A client that is told of the end closes its side at once; one that does not is not waited for. */
+const PARTING_MS = 500;
 const BROKEN = '{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error."}}';
 
 export function createHttpServer(deps: HttpServerDeps): HttpServer {
   let draining = false;
+  let closing = false;
   const walk = createEndpoint(createDoor({ ...deps, draining: () => draining }));
   const app = createApp((request, response) => {
     connections.serving(request, response);
+    if (closing) return turnAway(response, deps.newId());
     walk(request, response).catch((error: unknown) => {
       deps.log.error('a request ended in an unexpected way', { error });
       if (response.headersSent) response.destroy();
@@ -52,18 +61,16 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
       await app.listen({ host, port, listenTextResolver: () => '' });
       return (app.server.address() as AddressInfo).port;
     },
-    async close(drainMs) {
+    async close(drainMs, leadMs = 0) {
+      const until = deps.elapsed() + drainMs;
       draining = true;
+      if (leadMs > 0) await new Promise<void>((over) => deps.setTimer(Math.min(leadMs, drainMs), over));
+      closing = true;
       connections.drain();
-      await deps.drain();
-      await new Promise<void>((resolve) => {
-        const last = deps.setTimer(drainMs, resolve);
-        connections.whenQuiet(() => {
-          last.clear();
-          resolve();
-        });
-      });
+      await deps.drain(Math.max(0, until - deps.elapsed()));
+      await atMost(deps, Math.max(0, until - deps.elapsed()), connections.whenQuiet);
       deps.abort();
+      await atMost(deps, PARTING_MS, connections.whenGone);
       const closed = app.close();
       app.server.closeAllConnections();
       await closed;
@@ -71,6 +78,40 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
     },
   };
 }
+
+function atMost(
+  { setTimer }: Pick<HttpServerDeps, 'setTimer'>,
+  ms: number,
+  when: (done: () => void) => void,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const last = setTimer(ms, resolve);
+    when(() => {
+      last.clear();
+      resolve();
+    });
+  });
+}
+
+/** A request that came on a kept connection in the very moment: nothing of it was done, it may be sent elsewhere. */
+function turnAway(response: ServerResponse, xid: string): void {
+  const body = renderErrorText(LEAVING, undefined, xid);
+  response.writeHead(statusOf(LEAVING), {
+    ...retryHeaders(LEAVING),
+    'content-type': 'application/json',
+    'content-length': body.length,
+    'cache-control': 'no-store',
+    connection: 'close',
+    'lockkeeper-exchange': xid,
+  });
+  response.end(body);
+}
+
+const LEAVING: Refusal = {
+  reason: 'unavailable',
+  message: 'This replica is being stopped and has not taken the request.',
+  next: 'Send it again on a new connection.',
+};
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 

@@ -19,7 +19,7 @@ export interface Rig {
   readonly metrics: Metrics;
   snapshot: Snapshot;
   answer: AnswerFn;
-  close(drainMs?: number): Promise<void>;
+  close(drainMs?: number, leadMs?: number): Promise<void>;
 }
 
 const encoder = new TextEncoder();
@@ -79,6 +79,7 @@ const LIMITS: Limits = {
   promoteAfterMs: 30_000,
   taskTtlMs: 3_600_000,
   drainMs: 1000,
+  drainLeadMs: 0,
   humanMs: 600_000,
   maxParkedPerPrincipal: 100,
   maxParkedPerServer: 1000,
@@ -153,7 +154,7 @@ export async function startRig(change: SnapshotChange = {}): Promise<Rig> {
     set answer(next) {
       held.answer = next;
     },
-    close: (drainMs = 0) => server.close(drainMs),
+    close: (drainMs = 0, leadMs = 0) => server.close(drainMs, leadMs),
   };
 }
 

@@ -122,6 +122,8 @@ export interface Limits {
   readonly promoteAfterMs: number;
   readonly taskTtlMs: number;
   readonly drainMs: number;
+  /** How much of it a gateway goes on taking new requests, until nothing sends it any. */
+  readonly drainLeadMs: number;
   /** How long a person may take for the questions of a call before it is given up (design §4). */
   readonly humanMs: number;
   readonly maxParkedPerPrincipal: number;

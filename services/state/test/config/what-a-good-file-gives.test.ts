@@ -124,6 +124,7 @@ test('the least file has a default for everything else', () => {
     promoteAfterMs: 30000,
     taskTtlMs: 3600000,
     drainMs: 30000,
+    drainLeadMs: 2000,
     humanMs: 600000,
     maxParkedPerPrincipal: 100,
     maxParkedPerServer: 1000,

@@ -1,7 +1,6 @@
 // The legacy leg (protocol.md Part 3): verbs in, sessions and calls behind, one reply out. Put together here; each
 // file beside it does one part. It holds sockets and calls in flight only, everything else is in the store.
 
-import type { ConfigSource } from '@lockkeeper/protocol/config/settings';
 import { HEADER } from '@lockkeeper/protocol/mcp/headers';
 import type { Authenticated } from '../../exchange.ts';
 import type { Headers, HttpOut, LegacyLeg } from '../../http/contract.ts';
@@ -134,11 +133,11 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
       await hints.start();
       await presence.start();
     },
-    async close() {
+    async close(drainMs) {
       unwatch();
       watches?.close();
       standalone.close();
-      await settled(inFlight.size, config, deps.clock);
+      await settled(inFlight.size, drainMs, deps.clock);
       inFlight.close();
       resume.close();
       await presence.close();
@@ -149,9 +148,9 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
   };
 }
 
-/** Calls in flight may end by themselves until limits.drainMs (GB-141). */
-async function settled(size: () => number, config: ConfigSource, clock: LegacyDeps['clock']): Promise<void> {
-  const deadline = clock.now() + config.current().limits.drainMs;
+/** Calls in flight may end by themselves (GB-141). */
+async function settled(size: () => number, drainMs: number, clock: LegacyDeps['clock']): Promise<void> {
+  const deadline = clock.now() + drainMs;
   while (size() > 0 && clock.now() < deadline) {
     await new Promise<void>((done) => clock.setTimer(50, done));
   }

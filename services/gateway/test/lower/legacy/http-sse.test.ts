@@ -188,7 +188,7 @@ for (const kind of ['memory', 'redis'] satisfies Kind[]) {
 test('closing a replica ends its streams and their sessions', async () => {
   const world = await createWorld('memory');
   const stream = await openSse(world.replicas[0]);
-  await world.replicas[0].leg.close();
+  await world.replicas[0].leg.close(500);
   assert.equal(await stream.next(), null);
   assert.equal((await post(world.replicas[1], request(1, 'ping'), { path: stream.messages })).status, 404);
   await world.close();

@@ -109,6 +109,7 @@ export const LIMITS = {
   keepAliveMs: 15_000,
   holdMs: 200,
   drainMs: 500,
+  drainLeadMs: 0,
   humanMs: 600_000,
   maxParkedPerPrincipal: 100,
   maxParkedPerServer: 1000,
@@ -253,7 +254,7 @@ async function startReplica(
     },
     async close() {
       life.dead = false;
-      await leg.close();
+      await leg.close(LIMITS.drainMs);
       server.closeAllConnections();
       await new Promise<void>((done) => server.close(() => done()));
       wheel.close();

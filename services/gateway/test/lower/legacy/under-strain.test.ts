@@ -87,7 +87,7 @@ test('GB-141: at drain the standalone stream ends at once and calls in flight ar
   await slow.started;
   const stream = reader(await verb('GET', a, { session, accept: 'text/event-stream' }, AbortSignal.timeout(5000)));
   await stream.next();
-  const closing = a.leg.close();
+  const closing = a.leg.close(500);
   assert.equal(await stream.next(), null);
   slow.release(result('"content":[]'));
   assert.equal((await reply).status, 200);
@@ -103,7 +103,7 @@ test('GB-141: what outlives the drain is cancelled', async () => {
   world.upstream.answer = slow.answer;
   const reply = post(a, call(1, 'slow'), { accept: 'application/json' });
   await slow.started;
-  await a.leg.close();
+  await a.leg.close(500);
   await (await reply).text();
   assert.deepEqual(world.upstream.cancelled, [world.upstream.seen[0]?.exchange.xid]);
   await world.close();

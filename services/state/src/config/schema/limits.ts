@@ -39,6 +39,12 @@ export const LIMITS = group(
     ),
     taskTtlMs: count('How long a task and its result may be asked for, from its start.', 1000, 720 * HOUR_MS, HOUR_MS),
     drainMs: count('How long work may go on after a process was told to end.', 0, 24 * HOUR_MS, 30_000),
+    drainLeadMs: count(
+      'How long of it a gateway, unready by then, still takes new requests, until load balancers have noticed. Standalone: not at all.',
+      0,
+      HOUR_MS,
+      2000,
+    ),
     humanMs: count(
       'How long a person may take to answer the questions of a call; then the call is given up.',
       1000,
