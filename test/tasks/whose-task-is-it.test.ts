@@ -60,7 +60,7 @@ const made = async (server: 'a' | 'b', tool: string, args = {}, gateway = 0) => 
   return result;
 };
 
-describe('a task handle', () => {
+describe('GB-148: a task handle', () => {
   it('is ours, unguessable, and leads to the right server from every gateway', async () => {
     const [a, b] = await Promise.all([
       made('a', 'confirm_delete', { filename: 'x' }),
