@@ -8,6 +8,7 @@ import type { ConfigSource, Snapshot } from '@lockkeeper/protocol/config/setting
 import type { Implementation } from '@lockkeeper/protocol/mcp/capabilities';
 import { sharedSecret } from '@lockkeeper/state/bootstrap';
 import type { Clock } from '@lockkeeper/state/clock';
+import type { Jobs } from '@lockkeeper/state/jobs';
 import { LEASE_MS } from '@lockkeeper/state/nodes/lease';
 import { createOwnership } from '@lockkeeper/state/nodes/ownership';
 import { createProving, randomToken } from '@lockkeeper/state/nodes/proving';
@@ -22,6 +23,7 @@ import { createSpawn } from './child/spawn.ts';
 import { createDispatcher } from './dispatch.ts';
 import { createLinkServer } from './link/server.ts';
 import { createListens } from './listen/listens.ts';
+import { createBackup } from './parked/backup.ts';
 import { createParked } from './parked/parked.ts';
 import { createPools } from './pool/pools.ts';
 import { createConnector } from './raise/connector.ts';
@@ -31,6 +33,8 @@ import { createTasks } from './tasks/tasks.ts';
 export interface PoolManagerDeps {
   readonly config: ConfigSource;
   readonly store: Store;
+  /** The second timers of what waits for people. */
+  readonly jobs: Jobs;
   readonly clock: Clock;
   readonly log: Log;
   /** What children may see of this machine: PATH, LANG, TZ. */
@@ -70,11 +74,15 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     // A call may run from here on, so its gateway must know (design §4 `started`).
     beforeWrite: () => server.flush(),
   });
+  const node = { id: nodeId, incarnation: () => ownership.incarnation };
+  const backup = createBackup({
+    ...{ jobs: deps.jobs, store, clock, log, node },
+    lives: (id, incarnation) => nodes.live().some((one) => one.id === id && one.incarnation === incarnation),
+  });
   const parked = createParked({
-    ...{ store, clock, log },
+    ...{ store, clock, log, node, backup },
     random: randomToken,
     limits: () => config.current().limits,
-    node: { id: nodeId, incarnation: () => ownership.incarnation },
   });
   const connector = createConnector({
     ...{ spawn, store, clock, log },
@@ -130,6 +138,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   async function start(): Promise<{ address: string; nodeId: string }> {
     await sweepOrphans(tmpDir);
     await nodes.start();
+    await backup.start();
     const bound = await server.start();
     const address = config.current().link.advertise ?? bound;
     registration = await registerNode(
@@ -152,6 +161,9 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     // Where everything ends with this process, nobody could ask for a task any more.
     if (store.kind !== 'memory') await tasks.idle();
     await server.close();
+    // What is parked has no stream: who answers in time is served still, where anybody could come back at all.
+    if (store.kind === 'memory') dispatcher.close('drained');
+    await dispatcher.idle();
     late.clear();
     await tasks.close('the node ends');
     listens.close();

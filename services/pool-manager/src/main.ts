@@ -1,7 +1,7 @@
 // The pool manager as a process: arguments and signals in, one ready line and an exit code out.
 
 import { systemClock } from '@lockkeeper/state/clock';
-import { createStore } from '@lockkeeper/state/create-store';
+import { createJobs, createStore } from '@lockkeeper/state/create-store';
 import { runService } from '@lockkeeper/state/process/run';
 import { createPoolManager } from './app.ts';
 import { hostOf } from './child/host.ts';
@@ -15,12 +15,14 @@ await runService('pool-manager', async (config, tell) => {
     throw new Error('state: memory cannot be shared by processes; set state: redis://… or run standalone (npm start)');
   }
   const store = createStore(snapshot.state, { clock: systemClock, warn: (words) => log.warn({}, words) });
-  const manager = await createPoolManager({ config, store, clock: systemClock, log, host: hostOf(process.env) });
+  const jobs = createJobs(snapshot.state, { clock: systemClock, warn: (words) => log.warn({}, words) });
+  const manager = await createPoolManager({ config, store, jobs, clock: systemClock, log, host: hostOf(process.env) });
   const { address, nodeId } = await manager.start();
   return {
     ready: { link: address, node: nodeId },
     close: async () => {
       await manager.close(config.current().limits.drainMs);
+      await jobs.close();
       await store.close();
       flush();
     },

@@ -7,7 +7,7 @@ import { createPoolManager } from '@lockkeeper/pool-manager/app';
 import { hostOf } from '@lockkeeper/pool-manager/child/host';
 import { createLogging as createNodeLogging } from '@lockkeeper/pool-manager/observe/logger';
 import { systemClock } from '@lockkeeper/state/clock';
-import { createStore } from '@lockkeeper/state/create-store';
+import { createJobs, createStore } from '@lockkeeper/state/create-store';
 import { randomToken } from '@lockkeeper/state/nodes/proving';
 import { runService } from '@lockkeeper/state/process/run';
 import { banner } from './banner.ts';
@@ -20,9 +20,10 @@ await runService('standalone', async (config, tell) => {
   tell.by((words) => logging.log.warn(words));
   const clock = systemClock;
   const store = createStore(snapshot.state, { clock, warn: (words) => logging.log.warn(words) });
+  const jobs = createJobs(snapshot.state, { clock, warn: (words) => logging.log.warn(words) });
   const linkSecret = randomToken();
   const manager = await createPoolManager({
-    ...{ store, clock, linkSecret },
+    ...{ store, jobs, clock, linkSecret },
     config: onLoopback(config),
     log: nodeLogging.log,
     host: hostOf(process.env),
@@ -39,6 +40,7 @@ await runService('standalone', async (config, tell) => {
       const { drainMs } = config.current().limits;
       await gateway.close(drainMs);
       await manager.close(drainMs);
+      await jobs.close();
       await store.close();
       logging.flush();
       nodeLogging.flush();

@@ -3,11 +3,12 @@
 // its record is marked as lost. At least once, and harmless when late.
 
 import type { Principal } from '@lockkeeper/protocol/link/frames';
+import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { Jobs } from '@lockkeeper/state/jobs';
 import { keyOf, type Store } from '@lockkeeper/state/store';
 import type { Log } from '../raise/contract.ts';
 import type { Askable } from './contract.ts';
-import type { Directory } from './directory.ts';
+import { createDirectory } from './directory.ts';
 
 export interface Place {
   readonly xid: string;
@@ -26,7 +27,7 @@ export interface Backup {
 export interface BackupDeps {
   readonly jobs: Jobs;
   readonly store: Store;
-  readonly directory: Directory;
+  readonly clock: Clock;
   readonly log: Log;
   readonly node: { readonly id: string; readonly incarnation: () => string };
   /** Whether a node lives in this life of its. */
@@ -45,6 +46,8 @@ interface Payload {
 
 const JOB = 'exchange-deadline';
 const BEHIND_MS = 15_000;
+const RETRY_MS = 10_000;
+const CONCURRENCY = 4;
 const LOST_TTL_MS = 120_000;
 
 export interface StartedBackup extends Backup {
@@ -53,18 +56,21 @@ export interface StartedBackup extends Backup {
 
 export function createBackup(deps: BackupDeps): StartedBackup {
   const { jobs, store, log, node } = deps;
+  const directory = createDirectory(store, 0);
   const watched = new Map<string, Askable>();
   let unsubscribe: (() => Promise<void>) | null = null;
+  let retry: Timer | null = null;
+  let closed = false;
 
   const channelOf = (id: string): string => keyOf('', 'node', id, 'deadlines');
   const failed = (error: unknown) => log.warn({ err: error }, 'the backup of a deadline could not be kept');
 
   async function run(payload: unknown): Promise<void> {
     const { tenant, xid, node: id, incarnation } = payload as Payload;
-    const record = await deps.directory.get(tenant, xid);
+    const record = await directory.get(tenant, xid);
     if (record === null || record.state === 'lost' || record.incarnation !== incarnation) return;
     if (deps.lives(id, incarnation)) await store.publish(channelOf(id), JSON.stringify({ xid, incarnation }));
-    else await deps.directory.lost(tenant, xid, deps.lostTtlMs ?? LOST_TTL_MS);
+    else await directory.lost(tenant, xid, deps.lostTtlMs ?? LOST_TTL_MS);
   }
 
   function told(message: string): void {
@@ -72,11 +78,20 @@ export function createBackup(deps: BackupDeps): StartedBackup {
     if (incarnation === node.incarnation()) watched.get(xid)?.expired();
   }
 
+  /** Never rejects: without the store the node's own timers do. */
+  async function start(): Promise<void> {
+    retry = null;
+    try {
+      unsubscribe ??= await store.subscribe(channelOf(node.id), told);
+      await jobs.handle(JOB, CONCURRENCY, run);
+    } catch (error) {
+      failed(error);
+      if (!closed) retry = deps.clock.setTimer(RETRY_MS, () => void start());
+    }
+  }
+
   return {
-    async start() {
-      unsubscribe = await store.subscribe(channelOf(node.id), told);
-      await jobs.handle(JOB, 4, run);
-    },
+    start,
     watch(exchange, { xid, principal, node: id, incarnation }, deadlineMs) {
       watched.set(xid, exchange);
       const payload: Payload = { tenant: principal.tenant, xid, node: id, incarnation };
@@ -86,7 +101,9 @@ export function createBackup(deps: BackupDeps): StartedBackup {
       if (watched.delete(head.xid)) jobs.cancel(JOB, head.xid).catch(failed);
     },
     async close() {
-      await unsubscribe?.();
+      closed = true;
+      retry?.clear();
+      await unsubscribe?.().catch(failed);
       unsubscribe = null;
     },
   };
