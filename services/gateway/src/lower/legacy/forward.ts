@@ -7,7 +7,7 @@ import type { TraceContext } from '@lockkeeper/protocol/link/frames';
 import type { Clock } from '@lockkeeper/state/clock';
 import { type Envelope, tokenText } from '../../era/envelope.ts';
 import type { Refusal } from '../../errors.ts';
-import type { Answer, AnswerFn, AnswerListener, Ask, Exchange } from '../../exchange.ts';
+import type { Answer, AnswerFn, AnswerListener, Ask, Attribution, Exchange } from '../../exchange.ts';
 import type { Link } from '../../link/contract.ts';
 import type { InFlight } from '../../session/in-flight.ts';
 import type { LegacyCall, Response } from './contract.ts';
@@ -28,11 +28,10 @@ export interface ForwardDeps {
   readonly failed: (what: string, error: unknown) => void;
 }
 
-export interface Forwarded {
+export interface Forwarded extends Attribution {
   readonly response: Response;
   /** For the record: `ok`, `tool-error`, `cancelled`, `left` or a refusal's reason. */
   readonly outcome: string;
-  readonly server?: string | undefined;
 }
 
 const CANCELLED: Forwarded = { response: null, outcome: 'cancelled' };
@@ -189,7 +188,7 @@ function lowerAnswer(call: LegacyCall, answer: Answer): Forwarded {
   if (answer.kind === 'refusal') {
     // Cancelled on another replica: the node has said so before the hint came.
     if (answer.refusal.reason === 'cancelled') return CANCELLED;
-    return { ...refused(call, answer.refusal), server: answer.server };
+    return { ...attributionOf(answer), ...refused(call, answer.refusal) };
   }
   if (answer.resultType !== 'complete') {
     const message = 'The server answered with a result of an unknown kind.';
@@ -202,7 +201,15 @@ function lowerAnswer(call: LegacyCall, answer: Answer): Forwarded {
     answer.meta,
     call.ticket.route.legacyTasks,
   );
-  return { response: resultText(idText ?? 'null', result), outcome: 'ok', server: answer.server };
+  return { ...attributionOf(answer), response: resultText(idText ?? 'null', result), outcome: 'ok' };
+}
+
+function attributionOf({ server, rule, detail }: Answer): Attribution {
+  return {
+    ...(server === undefined ? {} : { server }),
+    ...(rule === undefined ? {} : { rule }),
+    ...(detail === undefined ? {} : { detail }),
+  };
 }
 
 function refused({ message, xid }: LegacyCall, refusal: Refusal): Forwarded {

@@ -87,6 +87,7 @@ export function checkVersion(headers: Headers, revision: string): Refusal | null
   return {
     reason: 'invalid-request',
     message: `MCP-Protocol-Version must be ${revision}, which this session has negotiated.`,
+    next: 'Send that one, or initialize again.',
   };
 }
 
@@ -98,7 +99,10 @@ function sessionless(ticket: Authenticated, headers: Headers, messages: readonly
   if (revision === null) {
     const latest = negotiate('', ticket.route) ?? 'none';
     const message = `This MCP-Protocol-Version is not served here; the latest revision with initialize is ${latest}.`;
-    return { kind: 'refusal', refusal: { reason: 'invalid-request', message } };
+    return {
+      kind: 'refusal',
+      refusal: { reason: 'invalid-request', message, next: 'Send initialize to agree on one.' },
+    };
   }
   return { kind: 'caller', caller: { session: null, revision, capabilities: {}, logLevel: undefined } };
 }

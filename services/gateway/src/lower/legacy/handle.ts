@@ -60,7 +60,8 @@ export function createHandle(deps: HandleDeps): Handle {
     );
     const done = await answerOf(call, method, (of) => deps.forward(of, envelope, recording.trace));
     const bytesOut = done.response instanceof Uint8Array ? done.response.length : 0;
-    recording.end({ outcome: done.outcome, status: 200, bytesOut, server: done.server });
+    const { outcome, server, rule, detail } = done;
+    recording.end({ outcome, status: 200, bytesOut, server, rule, detail });
     return done.response;
   };
 
@@ -69,7 +70,7 @@ export function createHandle(deps: HandleDeps): Handle {
       if (!exists(method, call)) return refused(call, { reason: 'unknown-method' });
       switch (method) {
         case 'initialize':
-          return refused(call, { reason: 'invalid-request', message: 'initialize comes once, and never in a batch.' });
+          return refused(call, TWICE);
         case 'ping':
           return empty(call);
         case 'logging/setLevel':
@@ -133,6 +134,12 @@ export function createHandle(deps: HandleDeps): Handle {
     return empty(call);
   }
 }
+
+const TWICE: Refusal = {
+  reason: 'invalid-request',
+  message: 'initialize comes once, and never in a batch.',
+  next: 'Send it alone, before anything else.',
+};
 
 function empty(call: LegacyCall): Forwarded {
   return { response: resultText(call.message.idText ?? 'null', '{}'), outcome: 'ok' };

@@ -133,7 +133,7 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
       await hints.start();
       await presence.start();
     },
-    async close(drainMs) {
+    async close(drainMs = limits().drainMs) {
       unwatch();
       watches?.close();
       standalone.close();

@@ -32,7 +32,7 @@ export function createNotify(deps: NotifyDeps): Notify {
           await cancel(session, message);
           return;
         case 'notifications/roots/list_changed':
-          return; // PLACE: link `notify`, with the questions (design §4)
+          return; // no server was told that changes are signalled (mcp/fingerprint.ts); its next question asks anew
         default:
           return;
       }

@@ -3,6 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
+import { systemClock } from '@lockkeeper/state/clock';
+import { createMemoryStore } from '@lockkeeper/state/memory/store';
 import { eventually, within } from '../../../../../test/harness/eventually.ts';
 import type { SseEvent } from '../../../../../test/harness/raw-sse.ts';
 import { type AskingNode, createAskingNode, type Running } from './asking-node.ts';
@@ -380,6 +382,46 @@ for (const kind of ['memory', 'redis'] satisfies Kind[]) {
       assert.deepEqual(node.begun, ['slow']);
     });
 
+    test('GB-141: one that drains leaves its open calls to the other, with their questions', async () => {
+      node.script('ask', async (running) => JSON.stringify(await running.ask('k', 'elicitation/create', FORM)));
+      const session = await open(world.replicas[0], '2025-11-25', CAN);
+      const heard = follow(await post(world.replicas[0], call(1, 'ask'), { session }));
+      const question = await heard.message();
+      const closing = world.replicas[0].leg.close();
+      assert.deepEqual(await heard.rest(), []);
+      await closing;
+      assert.deepEqual(world.upstream.cancelled, []);
+      const back = follow(await resume(session, heard.last()));
+      assert.equal((await answer(session, question.id)).status, 202);
+      assert.deepEqual(steps(await back.rest()), ['{"action":"accept"}']);
+      assert.deepEqual(node.begun, ['ask']);
+    });
+
+    test('one that was only paused says nothing twice when it wakes', async () => {
+      node.script('ask', async (running) => {
+        running.progress(1);
+        const first = await running.ask('a', 'elicitation/create', FORM);
+        running.progress(2);
+        const second = await running.ask('b', 'elicitation/create', FORM);
+        running.progress(3);
+        return JSON.stringify([first, second]);
+      });
+      const session = await open(world.replicas[0], '2025-11-25', CAN);
+      const heard = follow(await post(world.replicas[0], call(1, 'ask', { progressToken: 't' }), { session }));
+      assert.equal((await heard.message()).params?.progress, 1);
+      const first = await heard.message();
+      // Taken for dead: its beat is gone, and it goes on all the same.
+      for (const key of await world.stores.at(-1)!.scan('lk:{}:replica:')) await world.stores.at(-1)!.delete(key);
+      const back = follow(await resume(session, heard.last()));
+      assert.equal((await answer(session, first.id)).status, 202);
+      assert.equal((await back.message()).params?.progress, 2);
+      const second = await back.message();
+      assert.equal((await answer(session, second.id)).status, 202);
+      assert.deepEqual(steps(await back.rest()), [3, '[{"action":"accept"},{"action":"accept"}]']);
+      assert.deepEqual(steps(await heard.rest()), []);
+      assert.equal(node.got.length, 2);
+    });
+
     test('an exchange that was lost with it is said to be lost, and not begun again', async () => {
       node.script('slow', async (running) => {
         running.progress(1);
@@ -398,3 +440,42 @@ for (const kind of ['memory', 'redis'] satisfies Kind[]) {
     });
   });
 }
+
+test('GB-142: a log that cannot be written keeps nobody from the answer', async () => {
+  const memory = createMemoryStore({ clock: systemClock, warn: () => undefined });
+  let full = false;
+  const append: typeof memory.append = (...args) => (full ? Promise.reject(new Error('full')) : memory.append(...args));
+  const world = await createWorld('memory', { store: { ...memory, append } });
+  const node = createAskingNode();
+  world.upstream.answer = node.answer;
+  node.script('slow', async (running) => {
+    running.progress(1);
+    await eventually(() => full);
+    running.progress(2);
+    return 'done';
+  });
+  const session = await open(world.replicas[0]);
+  const heard = follow(await post(world.replicas[0], call(1, 'slow', { progressToken: 't' }), { session }));
+  assert.equal((await heard.message()).params?.progress, 1);
+  full = true;
+  assert.deepEqual(steps(await heard.rest()), [2, 'done']);
+  await world.close();
+});
+
+test('an answer waits for a node that cannot be reached for a moment', async () => {
+  const world = await createWorld('memory');
+  const node = createAskingNode();
+  let misses = 2;
+  world.upstream.answer = async (exchange, ask, listener) =>
+    ask.params.some(({ key }) => key === 'inputResponses') && misses-- > 0
+      ? { kind: 'refusal', refusal: { reason: 'unavailable' } }
+      : await node.answer(exchange, ask, listener);
+  node.script('ask', async (running) => JSON.stringify(await running.ask('k', 'elicitation/create', FORM)));
+  const session = await open(world.replicas[0], '2025-11-25', CAN);
+  const heard = follow(await post(world.replicas[0], call(1, 'ask'), { session }));
+  const { id } = await heard.message();
+  const taken = await post(world.replicas[1], { jsonrpc: '2.0', id, result: { action: 'decline' } }, { session });
+  assert.equal(taken.status, 202);
+  assert.deepEqual(steps(await heard.rest()), ['{"action":"decline"}']);
+  await world.close();
+});

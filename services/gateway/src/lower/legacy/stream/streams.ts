@@ -19,7 +19,7 @@ export interface Streams {
   append(session: Session, stream: string, entry: Entry): Promise<void>;
   /** All that is kept, oldest first. */
   read(session: Session, stream: string): Promise<LogEntry[]>;
-  /** Everything has been said; a client that did not get it all may still ask for a moment. */
+  /** Everything has been said, or nobody listens; a client that did not get it all may still come for a moment. */
   finish(session: Session, stream: string): Promise<void>;
 }
 
@@ -60,6 +60,10 @@ export function createStreams({ store, belongings }: StreamsDeps): Streams {
       );
     },
     read: (session, stream) => store.read(logOf(session, stream), '', 2 * MAX_ENTRIES),
-    finish: (session, stream) => belongings.fade(session, [recordOf(session, stream), logOf(session, stream)]),
+    finish: (session, stream) =>
+      belongings.fade(
+        session,
+        [recordOf, logOf, holderOf].map((keyFor) => keyFor(session, stream)),
+      ),
   };
 }

@@ -174,5 +174,7 @@ function idTextOf(body: LegacyBody, headers: Headers): string | undefined {
   const own = body.kind === 'single' ? body.message.idText : null;
   if (own !== null) return own;
   const version = headers[HEADER.version];
+  // The header came with 2025-06-18: who sends none is older (protocol.md §3.2).
+  if (version === undefined) return absentId('2025-03-26');
   return absentId(typeof version === 'string' && isLegacyRevision(version) ? version : undefined);
 }

@@ -40,6 +40,7 @@ const MIN_POLL_MS = 1000;
 const UNKNOWN = {
   reason: 'invalid-request',
   message: 'This Last-Event-ID is of a stream that is over; its responses are no longer kept.',
+  next: 'Find out what was done before sending the request again.',
 } as const;
 
 export function createResume(deps: ResumeDeps): Resume {

@@ -91,7 +91,9 @@ export function createStandalone(deps: StandaloneDeps): Standalone {
       over = true;
       unwatch?.();
       forget(session.id, stream, socket);
+      // Nothing is said on it without a holder. A client that comes back with its id begins it anew.
       hold?.release().catch((error: unknown) => failed('stream lease', error));
+      streams.finish(session, stream).catch((error: unknown) => failed('stream end', error));
       socket.end();
     };
     const letGo = deps.attachments.attach(session, end);
