@@ -17,7 +17,7 @@ import { isModernRevision } from '@lockkeeper/protocol/mcp/revision';
 import type { Reason, Refusal } from '../errors.ts';
 import type { Headers, LegacyBody, Located } from '../http/contract.ts';
 import { type Envelope, readEnvelope } from './envelope.ts';
-import { locate } from './locate.ts';
+import { locate, type Why } from './locate.ts';
 import { servesLegacy } from './served.ts';
 
 export type Classified =
@@ -36,7 +36,7 @@ export function classify(
   if (read.kind === 'array') return classifyBatch(bytes, read.span, headers, route, limits.maxBatch);
   if (read.kind !== 'object') return refuse('invalid-request', undefined);
   const found = locate(bytes, read.span, read.members, read.params);
-  if (found.kind === 'invalid') return refuse('invalid-request', found.idText, found.why);
+  if (found.kind === 'invalid') return refuse('invalid-request', found.idText, ...found.why);
   return classifyMessage(found.message, headers, route);
 }
 
@@ -47,7 +47,7 @@ export function classifyLegacy(bytes: Uint8Array, limits: Pick<Limits, 'maxDepth
   if (read.kind === 'array') return locateBatch(bytes, read.span, limits.maxBatch);
   if (read.kind !== 'object') return refuse('invalid-request', undefined);
   const found = locate(bytes, read.span, read.members, read.params);
-  if (found.kind === 'invalid') return refuse('invalid-request', found.idText, found.why);
+  if (found.kind === 'invalid') return refuse('invalid-request', found.idText, ...found.why);
   return { kind: 'legacy', body: { kind: 'single', message: found.message } };
 }
 
@@ -58,7 +58,7 @@ function classifyMessage(message: Located, headers: Headers, route: RouteSetting
   const modernHeader = typeof version === 'string' && isModernRevision(version);
   if (message.kind === 'response') {
     const mayBeLegacy = legacyServed && !modernHeader && headers[HEADER.session] !== undefined;
-    return mayBeLegacy ? legacy(message) : refuse('invalid-request', undefined, 'Nothing was asked of this client.');
+    return mayBeLegacy ? legacy(message) : refuse('invalid-request', undefined, ...UNASKED);
   }
   const modern: Classified = { kind: 'modern', message, envelope };
   if (envelope.modern) return modern;
@@ -85,22 +85,26 @@ function classifyBatch(
 ): Classified {
   const version = headers[HEADER.version];
   const modernHeader = typeof version === 'string' && isModernRevision(version);
-  if (modernHeader || !servesLegacy(route)) return refuse('invalid-request', undefined, NO_ARRAYS);
+  if (modernHeader || !servesLegacy(route)) return refuse('invalid-request', undefined, ...NO_ARRAYS);
   return locateBatch(bytes, span, maxBatch);
 }
 
-const NO_ARRAYS = 'This revision has no batches.';
+const NO_ARRAYS: Why = ['This revision has no batches.', 'Send one message a POST.'];
+const UNASKED: Why = ['Nothing was asked of this client.', 'Send requests and notifications only.'];
+const EMPTY: Why = ['The batch is empty.', 'Put at least one message into it.'];
+const TOO_MANY: Why = ['The batch is larger than limits.maxBatch.', 'Send smaller ones.'];
+const NO_MESSAGE: Why = ['An element of the batch is no object.', 'Send JSON-RPC messages only.'];
 
 function locateBatch(bytes: Uint8Array, span: Span, maxBatch: number): Classified {
   const items = itemsOf(bytes, span);
-  if (items.length === 0) return refuse('invalid-request', undefined, 'The batch is empty.');
-  if (items.length > maxBatch) return refuse('invalid-request', undefined, 'The batch is larger than limits.maxBatch.');
+  if (items.length === 0) return refuse('invalid-request', undefined, ...EMPTY);
+  if (items.length > maxBatch) return refuse('invalid-request', undefined, ...TOO_MANY);
   const messages: Located[] = [];
   for (const item of items) {
-    if (item.kind !== 'object') return refuse('invalid-request', undefined);
+    if (item.kind !== 'object') return refuse('invalid-request', undefined, ...NO_MESSAGE);
     const found = locate(bytes, item, membersOf(bytes, item));
-    if (found.kind === 'invalid') return refuse('invalid-request', undefined, found.why);
-    if (readEnvelope(found.message).modern) return refuse('invalid-request', undefined, NO_ARRAYS);
+    if (found.kind === 'invalid') return refuse('invalid-request', undefined, ...found.why);
+    if (readEnvelope(found.message).modern) return refuse('invalid-request', undefined, ...NO_ARRAYS);
     messages.push(found.message);
   }
   return { kind: 'legacy', body: { kind: 'batch', messages } };
@@ -122,7 +126,7 @@ function readBody(bytes: Uint8Array, maxDepth: number): Body | Extract<Classifie
   } catch (error) {
     if (!(error instanceof ScanError)) throw error;
     if (error.fault === 'syntax') return refuse('parse', undefined);
-    return refuse('invalid-request', readableId(bytes), FAULTS[error.fault]);
+    return refuse('invalid-request', readableId(bytes), ...FAULTS[error.fault]);
   }
 }
 
@@ -140,12 +144,17 @@ function readableId(bytes: Uint8Array): string | undefined {
   }
 }
 
-const FAULTS = {
-  'duplicate-key': 'An object repeats a key.',
-  'forbidden-key': 'An object has the key "__proto__".',
-  'too-deep': 'The body is nested deeper than limits.maxDepth.',
-} as const;
+const FAULTS: Readonly<Record<'duplicate-key' | 'forbidden-key' | 'too-deep', Why>> = {
+  'duplicate-key': ['An object repeats a key.', 'Write each key once.'],
+  'forbidden-key': ['An object has the key "__proto__".', 'Leave it out.'],
+  'too-deep': ['The body is nested deeper than limits.maxDepth.', 'Send less deeply nested values.'],
+};
 
-function refuse(reason: Reason, idText: string | undefined, message?: string) {
-  return { kind: 'refusal' as const, refusal: message === undefined ? { reason } : { reason, message }, idText };
+function refuse(reason: Reason, idText: string | undefined, message?: string, next?: string) {
+  const refusal: Refusal = {
+    reason,
+    ...(message === undefined ? {} : { message }),
+    ...(next === undefined ? {} : { next }),
+  };
+  return { kind: 'refusal' as const, refusal, idText };
 }

@@ -16,7 +16,10 @@ import type { Located } from '../http/contract.ts';
 /** `id` is there to be echoed as soon as it is a legal one, however wrong the rest (GB-080). */
 export type Locating =
   | { readonly kind: 'message'; readonly message: Located }
-  | { readonly kind: 'invalid'; readonly idText: string | undefined; readonly why: string };
+  | { readonly kind: 'invalid'; readonly idText: string | undefined; readonly why: Why };
+
+/** What is wrong, and where the usual advice would mislead, what to do instead. */
+export type Why = readonly [words: string, next?: string];
 
 /** `params`: the members of `params`, where the scan has them already. */
 export function locate(
@@ -28,20 +31,20 @@ export function locate(
   const idMember = findMember(members, 'id');
   const id = idMember === undefined ? null : idOf(bytes, idMember);
   const idText = idMember === undefined || id === null ? undefined : textOf(bytes, idMember);
-  const invalid = (why: string): Locating => ({ kind: 'invalid', idText, why });
+  const invalid = (...why: Why): Locating => ({ kind: 'invalid', idText, why });
 
   if (stringOf(bytes, findMember(members, 'jsonrpc')) !== '2.0') return invalid('"jsonrpc" must be "2.0".');
   const methodMember = findMember(members, 'method');
   const answers = findMember(members, 'result') !== undefined || findMember(members, 'error') !== undefined;
   if (methodMember === undefined && answers) {
-    return responseOf(bytes, span, members, id, idText) ?? invalid('A response has either a result or an error.');
+    return responseOf(bytes, span, members, id, idText) ?? invalid(...ONE_OUTCOME);
   }
   const method = stringOf(bytes, methodMember);
   if (method === undefined) return invalid('"method" must be a string.');
-  if (answers) return invalid('A request has neither a result nor an error.');
+  if (answers) return invalid(...NO_OUTCOME);
   if (idMember !== undefined && id === null) return invalid('"id" must be a string or an integer.');
   const params = findMember(members, 'params');
-  if (params !== undefined && params.kind !== 'object') return invalid('"params" must be an object.');
+  if (params !== undefined && params.kind !== 'object') return invalid(...PARAMS);
   return {
     kind: 'message',
     message: {
@@ -56,6 +59,10 @@ export function locate(
     },
   };
 }
+
+const ONE_OUTCOME: Why = ['A response has either a result or an error.', 'Send exactly one of the two, and the id.'];
+const NO_OUTCOME: Why = ['A request has neither a result nor an error.', 'Leave both out, or leave out the method.'];
+const PARAMS: Why = ['"params" must be an object.', 'Name the parameters in an object, or leave params out.'];
 
 /** An error response may carry `id: null`; its receiver can do nothing with it but take it. */
 function responseOf(

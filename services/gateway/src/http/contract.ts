@@ -68,6 +68,6 @@ export interface LegacyLeg {
   sseOpen(ticket: Authenticated, headers: Headers, out: HttpOut): Promise<void>;
   /** POST <route>/messages?sessionId=… */
   ssePost(ticket: Authenticated, sessionId: string, body: LegacyBody, out: HttpOut): Promise<void>;
-  /** Ends streams at drain; calls may end by themselves for so long. */
-  close(drainMs: number): Promise<void>;
+  /** Ends streams at drain; calls may end by themselves for so long (default: limits.drainMs). */
+  close(drainMs?: number): Promise<void>;
 }

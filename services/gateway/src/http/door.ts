@@ -52,6 +52,12 @@ export interface Answers {
   refuse(arrived: Arrived, out: HttpOut, ticket: Authenticated, refusal: Refusal, idText?: string): void;
 }
 
+const TWO_HOSTS: Refusal = {
+  reason: 'invalid-request',
+  message: 'The request has two Host headers.',
+  next: 'Send one.',
+};
+
 /** The same for every path that is none, and for a route of a tenant the token does not name (RS-4). */
 const NOT_FOUND = '{"error":"not_found","message":"There is nothing at this path. Check the URL against the route."}';
 
@@ -66,6 +72,7 @@ export function createDoor(deps: EndpointDeps): Answers {
       verb: request.method ?? '',
       headers: request.headers,
       localPort: request.socket.localPort,
+      rawHeaders: request.rawHeaders,
       request,
       response,
     }),
@@ -101,6 +108,9 @@ function answerUnreceived(
   switch (received.kind) {
     case 'unknown-path':
       replyTo(deps, arrived, {}).json(404, NOT_FOUND);
+      break;
+    case 'unreadable-host':
+      replyTo(deps, arrived, { connection: 'close' }).json(400, renderErrorText(TWO_HOSTS, undefined, arrived.xid));
       break;
     case 'metadata':
       answerMetadata(replyTo(deps, arrived, {}), received.verb, received.body);
@@ -159,6 +169,8 @@ function turnAway(
 /** Part 7 #5: the error of an unreadable message has no id; revisions up to 2025-06-18 know only `null`. */
 function unreadableId(headers: Headers): string | undefined {
   const version = headers[HEADER.version];
+  // The header came with 2025-06-18: a client that has a session and sends none is older.
+  if (version === undefined) return headers[HEADER.session] === undefined ? undefined : 'null';
   const old = typeof version === 'string' && isLegacyRevision(version) && version !== '2025-11-25';
   return old ? 'null' : undefined;
 }

@@ -49,7 +49,10 @@ export function createEndpoint(door: Answers): (request: IncomingMessage, respon
     const classified = isMcp
       ? classify(body.bytes, request.headers, target.place.route, limits)
       : classifyLegacy(body.bytes, limits);
-    if (classified.kind === 'refusal') return door.refuse(arrived, out, ticket, classified.refusal, classified.idText);
+    if (classified.kind === 'refusal') {
+      const idText = classified.idText ?? (isMcp ? undefined : 'null');
+      return door.refuse(arrived, out, ticket, classified.refusal, idText);
+    }
     if (classified.kind === 'modern') {
       return deps.modern.post(ticket, request.headers, classified.message, classified.envelope, out);
     }

@@ -10,6 +10,7 @@ import { findTarget, type Target } from './paths.ts';
 
 export type Received =
   | { readonly kind: 'unknown-path' }
+  | { readonly kind: 'unreadable-host' }
   | { readonly kind: 'metadata'; readonly verb: 'GET' | 'OPTIONS'; readonly body: string }
   | { readonly kind: 'refused'; readonly target: McpTarget; readonly reason: Reason; readonly headers: HeaderSet }
   | { readonly kind: 'preflight'; readonly headers: HeaderSet }
@@ -30,10 +31,13 @@ export interface Arrival {
   readonly verb: string;
   readonly headers: IncomingHttpHeaders;
   readonly localPort: number | undefined;
+  /** Node shows only the first of two headers. */
+  readonly rawHeaders: readonly string[];
 }
 
 export function receive(snapshot: Snapshot, arrival: Arrival): Received {
   const { url, verb, headers } = arrival;
+  if (namesTwoHosts(arrival.rawHeaders)) return { kind: 'unreadable-host' };
   const mark = url.indexOf('?');
   const target = findTarget(snapshot, mark === -1 ? url : url.slice(0, mark));
   if (target === undefined) return { kind: 'unknown-path' };
@@ -55,6 +59,16 @@ export function receive(snapshot: Snapshot, arrival: Arrival): Received {
   const known = verbs.find((v) => v === verb);
   if (known === undefined) return refused('verb', { ...cors, allow: verbs.join(', ') });
   return { kind: 'received', target, verb: known, query: mark === -1 ? '' : url.slice(mark + 1), cors };
+}
+
+/** Who is meant depends on who reads it (RFC 9112 §3.2). */
+function namesTwoHosts(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  return hosts > 1;
 }
 
 /** The document is for everybody: no token, any page (RS-3, GB-105). */

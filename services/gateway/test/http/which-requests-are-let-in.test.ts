@@ -274,3 +274,47 @@ test('T-45: two lengths are not two requests', async () => {
   );
   assert.deepEqual([reply.status, reply.headers.get('connection')], [400, 'close']);
 });
+
+test('RFC 9112 §3.2: two Host headers are 400, on every path', async () => {
+  for (const path of [MCP, '/nothing', '/.well-known/oauth-protected-resource/acme/everything/mcp']) {
+    const reply = await send(rig.port, `GET ${path}`, ['Host: 127.0.0.1', 'HOST: 127.0.0.1']);
+    const { error } = JSON.parse(reply.body) as { error: { code: number } };
+    assert.deepEqual([reply.status, error.code, reply.headers.get('connection')], [400, -32600, 'close'], path);
+  }
+});
+
+const ADVICE: readonly [string, string, RegExp][] = [
+  [
+    'a batch too many',
+    `[${legacyList},${legacyList},${legacyList},${legacyList},${legacyList}]`,
+    /Send smaller ones\.$/,
+  ],
+  ['an empty batch', '[]', /at least one message/],
+  ['a key twice', '{"jsonrpc":"2.0","id":1,"id":1,"method":"x"}', /each key once/],
+  ['params in a list', '{"jsonrpc":"2.0","id":1,"method":"x","params":[]}', /Name the parameters/],
+  ['a wrong jsonrpc', '{"jsonrpc":"1.0","id":1,"method":"x"}', /Send one object with "jsonrpc": "2\.0"/],
+];
+for (const [what, body, words] of ADVICE) {
+  test(`${what}: the next step is one that helps`, async () => {
+    const reply = await send(rig.port, `POST ${MCP}`, [JSON_TYPE], body);
+    const { message } = (JSON.parse(reply.body) as { error: { message: string } }).error;
+    assert.match(message, words);
+    assert.equal(/jsonrpc.*Send|Send one object/.test(message), what === 'a wrong jsonrpc', message);
+  });
+}
+
+const UNREADABLE: readonly [string, readonly string[], string | undefined][] = [
+  ['a session that sends no revision', ['Mcp-Session-Id: s'], 'null'],
+  ['2025-06-18', ['Mcp-Session-Id: s', 'MCP-Protocol-Version: 2025-06-18'], 'null'],
+  ['2025-11-25', ['Mcp-Session-Id: s', 'MCP-Protocol-Version: 2025-11-25'], undefined],
+  ['2026-07-28', ['MCP-Protocol-Version: 2026-07-28'], undefined],
+];
+for (const [who, lines, id] of UNREADABLE) {
+  test(`Part 7 #5: the error of an unreadable message, or of a batch, has the id that ${who} knows: ${id}`, async () => {
+    for (const body of ['{"jsonrpc":', '[]']) {
+      const reply = await send(rig.port, `POST ${MCP}`, [JSON_TYPE, ...lines], body);
+      assert.equal(reply.status, 400);
+      assert.equal(/^\{"jsonrpc":"2\.0","id":null,/.test(reply.body), id === 'null', reply.body);
+    }
+  });
+}
