@@ -24,6 +24,7 @@ import { refusalOf, refused, tellOperator } from './refuse.ts';
 import { resolve, type Target } from './resolve.ts';
 import { awaited, faulted, type Room, reach } from './room.ts';
 import { type Sight, sightOf } from './sight.ts';
+import { badArguments, unoffered } from './unfit.ts';
 
 export type InitializeInfo =
   | { readonly kind: 'info'; readonly capabilities: ServerCapabilities; readonly instructions?: string }
@@ -146,25 +147,30 @@ async function named(room: Room, sight: Sight, facts: MethodFacts, ask: Ask, lis
   if (target.kind !== 'target') return continued.kind === 'bad' ? { ...target, ...noted(continued) } : target;
   const step = goesOn
     ? await again(room, sight, facts, target, continued.content, ask, listener)
-    : await atServer(room, sight.exchange, facts, target, continued, ask, listener);
+    : await atServer(room, sight, facts, target, continued, ask, listener);
   const continues = goesOn ? { continues: continued.content.xid } : {};
   return step.kind === 'refusal' || goesOn ? { ...step, server: target.spec.name, ...continues } : step;
 }
 
 async function atServer(
   room: Room,
-  exchange: Exchange,
+  sight: Sight,
   facts: MethodFacts,
   target: Target,
   continued: Continued,
   ask: Ask,
   listener: AnswerListener,
 ): Promise<Step> {
+  const malformed = badArguments(ask);
+  if (malformed !== null) return malformed;
+  const { exchange } = sight;
   const up = reach(room, exchange, target.spec);
   const profile = await awaited(exchange, room.catalogue.knownProfile(exchange, up));
   if (profile.kind === 'fault') return faulted(profile.fault, target.spec, null);
   const { value } = profile.entry;
-  if (facts.capability !== undefined && !offers(value, facts.capability)) return refused('unknown-method');
+  if (facts.capability !== undefined && !offers(value, facts.capability)) {
+    return unoffered(room, sight, facts.capability, target.name, ask);
+  }
   if (SUBSCRIBING.has(ask.method) && value.capabilities.resources?.subscribe !== true) return refused('unknown-method');
   if (ask.method === 'tools/call') {
     const bad = await checkParams(room, exchange, up, value, ask, target.name);

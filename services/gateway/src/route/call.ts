@@ -106,7 +106,7 @@ function failed(fault: CallFault, { up, era }: Call, ask: Ask, server: string | 
   return faulted(data === undefined ? fault : { ...fault, data }, up.spec, era);
 }
 
-const NO_VALUES: Answer = {
+export const NO_VALUES: Answer = {
   kind: 'result',
   resultType: 'complete',
   members: new TextEncoder().encode('"completion":{"values":[]}'),

@@ -99,6 +99,38 @@ test('GB-100: what nobody of the aggregate has is an unknown method and is not d
   assert.equal(refusalOf(await stage.ask('prompts/list', '{}', ALL)).reason, 'unknown-method');
 });
 
+test('a resource of a server without resources is unknown where the aggregate declares them', async () => {
+  const servers = {
+    a: { capabilities: { tools: {} } },
+    b: { capabilities: { resources: {}, completions: {} } },
+  };
+  const stage = stageOf({ servers });
+  const params = '{"uri":"x://1#lk.a"}';
+  const read = refusalOf(await stage.ask('resources/read', params, ALL));
+  assert.equal(read.reason, 'unknown-resource');
+  const ref = '{"ref":{"type":"ref/resource","uri":"x://1#lk.a"},"argument":{"name":"n","value":""}}';
+  assert.equal((await stage.ask('completion/complete', ref, ALL)).kind, 'result');
+  const none = stageOf({ servers: { a: servers.a, b: { capabilities: { tools: {} } } } });
+  const nobody = refusalOf(await none.ask('resources/read', params, ALL));
+  assert.equal(nobody.reason, 'unknown-method');
+});
+
+for (const args of ['[]', '"x"', '5', 'null', 'true']) {
+  test(`arguments ${args} are invalid params, and no server sees them`, async () => {
+    const stage = stageOf({ servers: { s: { capabilities: EVERYTHING } } });
+    for (const [method, name] of [
+      ['tools/call', 't'],
+      ['prompts/get', 'p'],
+    ] as const) {
+      for (const era of ['legacy', 'modern'] as const) {
+        const params = `{"name":"${name}","arguments":${args}}`;
+        assert.equal(refusalOf(await stage.ask(method, params, { era })).reason, 'invalid-params');
+        assert.equal(stage.sentOf(method).length, 0);
+      }
+    }
+  });
+}
+
 test('a kind of which the policy shows nothing is not declared and not served', async () => {
   const policy = [{ name: 'r', tenant: 'acme', groups: ['dev'], allow: [allow('s', { prompts: [], resources: [] })] }];
   const stage = stageOf({ servers: { s: { capabilities: EVERYTHING } }, policy });
