@@ -88,7 +88,7 @@ function configOf(wish: Wish, listen: Json, publicBaseUrl: string): Json {
     ...(wish.policy && { policy: wish.policy }),
     routes,
     // Nothing balances load in front of a test.
-    limits: { drainLeadMs: 0, ...wish.limits },
+    limits: { drainLeadMs: 0, drainMs: 5_000, ...wish.limits },
     ...wish.more,
   };
 }
