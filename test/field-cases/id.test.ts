@@ -18,6 +18,7 @@ before(async () => {
       server('shared', 'says-anything', { isolation: 'shared', more: { pool: { max: 1 } } }),
       server('modern', 'says-anything', { isolation: 'shared', env: { ERA: 'modern' }, more: { pool: { max: 1 } } }),
       server('errors', 'returns-errors'),
+      server('pings', 'says-anything'),
       server('wrong', 'answers-twice', { isolation: 'shared', more: { callTimeoutMs: 10_000 } }),
     ],
   });
@@ -133,6 +134,25 @@ describe('GB-082: a server that answers with wrong ids', () => {
       const { result } = await call(ask, 'write', { lines: [line] });
       assert.equal(result?.isError, true);
       assert.equal(textOf(await call(ask, 'pid')), pid);
+    });
+  }
+});
+
+describe('GB-076: a ping of a server', () => {
+  for (const era of ERAS) {
+    it(`is answered here, with its id as it was, and reaches no ${era} client`, async () => {
+      const ask = await asker(era, at('pings'));
+      const ping = (id: string) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}`;
+      const end = '{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":"done"}]}}';
+      const answer = await call(ask, 'write', { lines: [ping('0'), ping('"s-1"'), end] });
+      assert.equal(textOf(answer), 'done');
+      assert.deepEqual(answer.before, []);
+      const answers = (await seenBy(ask)).filter(({ method }) => method === undefined);
+      for (const id of [0, 's-1'])
+        assert.ok(
+          answers.some((one) => one.id === id && 'result' in one),
+          JSON.stringify(answers),
+        );
     });
   }
 });
