@@ -271,7 +271,10 @@ class AllPools implements NodePools, PoolHost {
     const { name, tenant } = pool.spec;
     this.deps.log.warn({ server: name, tenant, why: words, leases: child.holders.leases }, 'a child ended by itself');
     const now = this.clock.now();
-    this.health.crashed(pool.facts.key, words, '', now - child.startedAt, now);
+    // Its calls hear of it first, and give it back.
+    const inCall = child.holders.leases > 0 || (child.grants > 0 && now - child.idleSince <= JUST_NOW_MS);
+    const during = inCall ? 'call' : 'idle';
+    this.health.crashed(pool.facts.key, words, '', now - child.startedAt, now, during);
     this.gone(pool, child, words);
   }
 
@@ -345,6 +348,7 @@ class AllPools implements NodePools, PoolHost {
   }
 }
 
+const JUST_NOW_MS = 250;
 const CLOSING = 'the node is closing';
 const RECONFIGURED = 'its configuration has changed';
 

@@ -36,6 +36,21 @@ describe('the history of crashes', () => {
     assert.equal(gate.circuitOpen, true);
   });
 
+  it('does not say of a server that starts well and crashes in calls that it fails to start', () => {
+    const history = new CrashHistory();
+    history.crashed('boom', '', 0, 0);
+    history.crashed('exited with code 3', '', 0, 0, 'call');
+    assert.equal(
+      history.gate(0)!.words,
+      'it started, but crashed in calls once within 5 minutes, the last time: exited with code 3; the next try is in 1 s',
+    );
+    for (let i = 0; i < 4; i++) history.crashed('exited with code 3', '', 0, 0, 'call');
+    assert.equal(
+      history.gate(0)!.words,
+      'it started, but crashed in calls 5 times within 5 minutes, the last time: exited with code 3; the next try is in 60 s',
+    );
+  });
+
   it('GB-027: forgets after five minutes, or when a process held out for one', () => {
     const history = new CrashHistory();
     for (let i = 0; i < 5; i++) history.crashed('boom', '', 0, 0);
@@ -208,8 +223,24 @@ describe('a process that crashes', () => {
       s.made.at(-1)!.crash();
       await settled();
     }
-    await assert.rejects(lease(s, { spec, subject: 'poison' }), startError(/failed 5 times/));
+    await assert.rejects(lease(s, { spec, subject: 'poison' }), startError(/crashed in calls 5 times.*next try is in/));
     assert.ok(await now(lease(s, { spec, subject: 'innocent' })));
+  });
+
+  it('who gave it back because it ended was still in a call; who had done so long before was not', async () => {
+    const words: string[] = [];
+    for (const restMs of [0, 5_000]) {
+      const s = stage();
+      for (let i = 0; i < 4; i++) {
+        await s.clock.advance(8_000);
+        (await lease(s, { spec: server() })).release();
+        await s.clock.advance(restMs);
+        s.made.at(-1)!.crash();
+        await settled();
+      }
+      await lease(s, { spec: server() }).catch((e: StartError) => words.push(e.words.replace(/ within.*/, '')));
+    }
+    assert.deepEqual(words, ['it started, but crashed in calls 4 times', 'it started, but ended by itself 4 times']);
   });
 
   it('a stop of ours is no crash', async () => {

@@ -16,8 +16,16 @@ export interface Gate {
   readonly circuitOpen: boolean;
 }
 
+/** What a process did when it ended, or did not come to do. */
+export type During = 'start' | 'call' | 'idle';
+
+const DID: Readonly<Record<Exclude<During, 'start'>, string>> = {
+  call: 'it started, but crashed in calls',
+  idle: 'it started, but ended by itself',
+};
+
 export class CrashHistory {
-  private times: number[] = [];
+  private times: { readonly at: number; readonly during: During }[] = [];
   private last = '';
   private tail = '';
 
@@ -29,9 +37,9 @@ export class CrashHistory {
     return this.tail;
   }
 
-  crashed(words: string, tail: string, uptimeMs: number, now: number): void {
+  crashed(words: string, tail: string, uptimeMs: number, now: number, during: During = 'start'): void {
     if (uptimeMs >= SUSTAINED_MS) this.times = [];
-    this.times = [...this.times.filter((at) => at > now - WINDOW_MS), now].slice(-CIRCUIT_CRASHES);
+    this.times = [...this.recent(now), { at: now, during }].slice(-CIRCUIT_CRASHES);
     this.last = words;
     this.tail = tail;
   }
@@ -42,21 +50,34 @@ export class CrashHistory {
 
   /** Null when nothing stands against a start. */
   gate(now: number): Gate | null {
-    const recent = this.times.filter((at) => at > now - WINDOW_MS);
+    const recent = this.recent(now);
     const latest = recent.at(-1);
     if (latest === undefined) return null;
     const circuitOpen = recent.length >= CIRCUIT_CRASHES;
-    const untilMs = latest + (circuitOpen ? CIRCUIT_MS : FIRST_PAUSE_MS * 2 ** (recent.length - 1));
+    const untilMs = latest.at + (circuitOpen ? CIRCUIT_MS : FIRST_PAUSE_MS * 2 ** (recent.length - 1));
     if (untilMs <= now) return null;
-    const seconds = Math.ceil((untilMs - now) / 1000);
-    const words = circuitOpen
-      ? `it failed ${CIRCUIT_CRASHES} times within 5 minutes, the last time: ${this.last}; the next try is in ${seconds} s`
-      : `${this.last} (the next try is in ${seconds} s)`;
-    return { untilMs, words, circuitOpen };
+    const next = `the next try is in ${Math.ceil((untilMs - now) / 1000)} s`;
+    const { during } = latest;
+    const times = recent.filter((one) => one.during === during).length;
+    return { untilMs, words: this.words(during, times, circuitOpen, next), circuitOpen };
   }
 
   /** Nothing worth keeping. */
   isOver(now: number): boolean {
-    return this.times.every((at) => at <= now - WINDOW_MS);
+    return this.recent(now).length === 0;
+  }
+
+  private recent(now: number) {
+    return this.times.filter(({ at }) => at > now - WINDOW_MS);
+  }
+
+  /** Whoever starts well must not be said to fail to start. */
+  private words(during: During, times: number, circuitOpen: boolean, next: string): string {
+    if (during !== 'start') {
+      const often = times === 1 ? 'once' : `${times} times`;
+      return `${DID[during]} ${often} within 5 minutes, the last time: ${this.last}; ${next}`;
+    }
+    if (!circuitOpen) return `${this.last} (${next})`;
+    return `it failed ${CIRCUIT_CRASHES} times within 5 minutes, the last time: ${this.last}; ${next}`;
   }
 }

@@ -2,7 +2,7 @@
 // concerns whoever caused it), and the server's, of starts that never succeeded for anyone: those are shared by all keys,
 // so that twenty sessions of a broken server start it once and not twenty times (GB-024, GB-027).
 
-import { CrashHistory, type Gate } from './crash-history.ts';
+import { CrashHistory, type During, type Gate } from './crash-history.ts';
 
 interface ServerHealth {
   readonly failures: CrashHistory;
@@ -57,7 +57,7 @@ export class Health {
     server.starting--;
     server.proven = false;
     server.failures.crashed(words, tail, 0, now);
-    this.crashed(key, words, tail, 0, now);
+    this.crashed(key, words, tail, 0, now, 'start');
   }
 
   /** It was given up by us: no verdict. */
@@ -65,9 +65,9 @@ export class Health {
     this.server(digest).starting--;
   }
 
-  crashed(key: string, words: string, tail: string, uptimeMs: number, now: number): void {
+  crashed(key: string, words: string, tail: string, uptimeMs: number, now: number, during: During): void {
     const history = this.keys.get(key) ?? new CrashHistory();
-    history.crashed(words, tail, uptimeMs, now);
+    history.crashed(words, tail, uptimeMs, now, during);
     this.keys.set(key, history);
   }
 
