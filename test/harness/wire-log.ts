@@ -12,11 +12,15 @@ export interface WireLog {
   readonly faults: readonly string[];
   /** Messages seen from Lockkeeper, to prove that somebody was listening. */
   readonly seen: number;
+  /** Messages of the client, in order. */
+  readonly sent: readonly Message[];
+  /** Messages of Lockkeeper, in order. */
+  readonly heard: readonly Message[];
   /** When the client has closed: everything that flowed by was looked at. */
   idle(): Promise<void>;
 }
 
-type Message = Readonly<Record<string, unknown>>;
+export type Message = Readonly<Record<string, unknown>>;
 
 /** The same bytes, and a copy of them; cancelling reaches the source, and the copy ends either way. */
 function copied(source: ReadableStream<Uint8Array>, copies: PassThrough): ReadableStream<Uint8Array> {
@@ -50,13 +54,17 @@ function parsed(text: string): readonly Message[] {
   return Array.isArray(value) ? value : [value as Message];
 }
 
-export function createWireLog(era: 'modern' | 'legacy'): WireLog {
+/** `through` chooses where a request goes; default: where it says. */
+export function createWireLog(era: 'modern' | 'legacy', through: typeof fetch = fetch): WireLog {
   const faults: string[] = [];
+  const sent: Message[] = [];
+  const heard: Message[] = [];
   const open: Promise<void>[] = [];
   let seen = 0;
   const judge = era === 'modern' ? modernFaults : legacyFaults;
   const look = (spoken: Spoken) => {
     seen += 1;
+    heard.push(spoken.message);
     faults.push(...judge(spoken));
   };
 
@@ -64,13 +72,13 @@ export function createWireLog(era: 'modern' | 'legacy'): WireLog {
   const tap = (response: Response, asked: readonly Message[]): Response => {
     const headers = Object.fromEntries(response.headers);
     const copies = new PassThrough();
-    const heard = (event: SseEvent) => {
+    const hear = (event: SseEvent) => {
       // The endpoint event of HTTP+SSE is a path, no message.
       if (!event.data || event.event === 'endpoint') return;
       for (const message of parsed(event.data)) look({ message, asked, headers, event });
     };
     const listen = async () => {
-      for await (const event of sseEvents(copies)) heard(event);
+      for await (const event of sseEvents(copies)) hear(event);
     };
     open.push(
       listen().catch((error: Error) => {
@@ -81,8 +89,9 @@ export function createWireLog(era: 'modern' | 'legacy'): WireLog {
   };
 
   const tapped: typeof fetch = async (input, init) => {
-    const response = await fetch(input, init);
     const asked = typeof init?.body === 'string' ? parsed(init.body) : [];
+    sent.push(...asked);
+    const response = await through(input, init);
     const type = response.headers.get('content-type') ?? '';
     const url = String(input instanceof Request ? input.url : input);
     if (url.includes('/.well-known/') || !response.body) return response;
@@ -96,6 +105,8 @@ export function createWireLog(era: 'modern' | 'legacy'): WireLog {
   return {
     fetch: tapped,
     faults,
+    sent,
+    heard,
     idle: async () => {
       await within(Promise.all(open), 5_000, 'streams of a closed client');
     },
