@@ -20,7 +20,7 @@ export interface ChildEvents {
   line(line: Uint8Array, found?: ScannedLine): void;
   /**
    * A line over the cap was discarded, or garbage was seen (counted by the child; floods are told now and again). `id`:
-   * JSON text of the request id that a discarded line seems to answer (GB-032).
+   * JSON text of the request id that the line seems to answer (GB-032).
    */
   fault(kind: 'line-too-long' | 'not-json' | 'not-utf8', detail: string, id?: string | null): void;
   /** Once, after the last line. Never while `Spawn` runs. */

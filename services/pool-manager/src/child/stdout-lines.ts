@@ -2,7 +2,7 @@
 // array. The rest is dropped, counted and told, at first each time and then now and again (GB-029).
 
 import { isUtf8 } from 'node:buffer';
-import { idOfLongLine } from '@lockkeeper/protocol/framing/long-line';
+import { idOfBrokenLine, idOfLongLine } from '@lockkeeper/protocol/framing/long-line';
 import { createLineSplitter, type LineSplitter, type LongLine } from '@lockkeeper/protocol/framing/ndjson';
 import { scanLine } from '../raise/wire/message.ts';
 import type { ChildEvents } from './contract.ts';
@@ -77,6 +77,12 @@ export class StdoutLines {
     this.garbage++;
     this.row++;
     if (this.row === HOPELESS_ROW) this.deps.hopeless('flooded its output with lines that are no messages');
+    const id = idOfBrokenLine(bytes);
+    if (id !== null) {
+      // Somebody may wait for it, so it is told each time.
+      this.deps.events.fault(kind, `answer dropped: ${this.shown(bytes)}`, id);
+      return;
+    }
     if (this.row === UNHEALTHY_ROW) {
       this.deps.events.fault(kind, `unhealthy: ${UNHEALTHY_ROW} lines in a row that are no messages`);
     } else if (this.garbage <= TOLD_EACH || this.garbage % TOLD_EVERY === 0) {

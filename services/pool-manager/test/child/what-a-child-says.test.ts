@@ -41,6 +41,25 @@ describe('what a child says', () => {
     await started.child.stop('test');
   });
 
+  it('of a line that is no JSON but begins as an answer it is said whose it was', async () => {
+    const deep = `${'['.repeat(10_001)}${']'.repeat(10_001)}`;
+    const lines = [
+      `{"jsonrpc":"2.0","id":5,"result":{"a":${deep}}}`,
+      '{"result":{"a":"\u0000"},"id":6}',
+      '{"id":7,"x":',
+    ];
+    const said = start(serverSpec({ args: ['-e', lines.map((l) => `console.log(${JSON.stringify(l)})`).join(';')] }));
+    await said.exit();
+    assert.deepEqual(
+      said.faults.map(({ kind, id }) => [kind, id ?? null]),
+      [
+        ['not-json', '5'],
+        ['not-json', '6'],
+        ['not-json', null],
+      ],
+    );
+  });
+
   for (const env of [{}, { SPLIT: 'bytes' }, { CRLF: '1' }, { BOM: '1' }] as Record<string, string>[]) {
     it(`GB-030, GB-031: text arrives byte for byte, cut as it may be ${JSON.stringify(env)}`, async () => {
       const started = start(fixture('splits-utf8', env));

@@ -368,6 +368,28 @@ test('GB-032: of several open calls, the one that the long line answers fails an
   await s.end();
 });
 
+test('an answer that cannot be read fails its own call at once, and is told', async () => {
+  const waiting: Sent[] = [];
+  const s = await scene((m, child) => {
+    if (m.method !== 'tools/call') return false;
+    if (waiting.push(m) < 3) return true;
+    child.fault('not-json', String(waiting[1]?.id));
+    child.write({ jsonrpc: '2.0', id: waiting[2]?.id, method: 'tools/call', result: {} });
+    child.fault('not-json');
+    ok(child, waiting[0]!, { fine: true });
+    return true;
+  });
+  const all = await Promise.all([1, 2, 3].map(() => s.call('tools/call')));
+  assert.deepEqual(
+    all.map((e) => e.fault?.reason ?? e.value),
+    [{ fine: true }, 'protocol', 'protocol'],
+  );
+  assert.match(all[1]?.fault?.message ?? '', /answer cannot be read/);
+  const what = s.log.lines.map((l) => l.fields.what).filter((w) => w !== undefined);
+  assert.deepEqual(what, ['an answer that cannot be read', 'both method and result or error']);
+  await s.end();
+});
+
 test('a result larger than limits.maxResultBytes is too large', async () => {
   const limits = () => ({ maxResultBytes: 100, listTtlMs: 0 });
   const s = await scene(

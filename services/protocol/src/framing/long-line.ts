@@ -14,3 +14,14 @@ const IN_TAIL =
 export function idOfLongLine(line: LongLine): string | null {
   return IN_HEAD.exec(decoder.decode(line.head))?.[1] ?? IN_TAIL.exec(decoder.decode(line.tail))?.[1] ?? null;
 }
+
+const KEPT_BYTES = 512;
+/** The message's own members up to its result or error, so not a request of the server and no stray log line. */
+const ANSWER = /^\s*\{(?:\s*"(?:jsonrpc|id)"\s*:\s*(?:"[^"\\]*"|-?\d+|null)\s*,)*\s*"(?:result|error)"\s*:/;
+
+/** The same of a line that is no JSON, where it begins as an answer does. */
+export function idOfBrokenLine(line: Uint8Array): string | null {
+  const head = line.subarray(0, KEPT_BYTES);
+  if (!ANSWER.test(decoder.decode(head))) return null;
+  return idOfLongLine({ bytes: line.length, head, tail: line.subarray(-KEPT_BYTES) });
+}

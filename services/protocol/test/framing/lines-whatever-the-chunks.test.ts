@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { idOfLongLine } from '../../src/framing/long-line.ts';
+import { idOfBrokenLine, idOfLongLine } from '../../src/framing/long-line.ts';
 import { createLineSplitter, type LongLine, oneLine } from '../../src/framing/ndjson.ts';
 
 interface Seen {
@@ -113,6 +113,21 @@ describe('the id of a discarded line', () => {
       const [long] = split(1000, [line]).long;
       assert.equal(idOfLongLine(long!), id);
     });
+  }
+});
+
+describe('the id of a line that is no JSON', () => {
+  const cases: readonly [string, string | null][] = [
+    ['{"jsonrpc":"2.0","id":7,"result":{"t":"a\u0000b"}}', '7'],
+    ['{"result":{"t":"a\u0000b"},"jsonrpc":"2.0","id":7}', '7'],
+    ['{"id":"a-7","jsonrpc":"2.0","error":{"code":1 2}}', '"a-7"'],
+    ['{"jsonrpc":"2.0","id":7,"result":{"t":', '7'],
+    ['{"jsonrpc":"2.0","id":7,"method":"roots/list",}', null],
+    ['{"level":"info","id":7,"result":{"t":1 2},"id":7}', null],
+    ['[info] {"jsonrpc":"2.0","id":7,"result":{}}', null],
+  ];
+  for (const [line, id] of cases) {
+    it(`${JSON.stringify(line)} is ${id}`, () => assert.equal(idOfBrokenLine(Buffer.from(line)), id));
   }
 });
 

@@ -29,7 +29,12 @@ export type Incoming =
   | Response
   | { readonly kind: 'notification'; readonly method: string; readonly params: Member | undefined }
   | { readonly kind: 'request'; readonly id: Member; readonly method: string; readonly params: Member | undefined }
-  | { readonly kind: 'invalid'; readonly why: string };
+  | {
+      readonly kind: 'invalid';
+      readonly why: string;
+      /** The id of ours that it seems to answer all the same. */
+      readonly answers?: Member;
+    };
 
 const RULES = { unique: false, maxDepth: 10_000 } as const;
 
@@ -66,6 +71,9 @@ function messageOf(line: Uint8Array, members: readonly Member[], resultMembers: 
     else if (m.key === 'error') error = m;
   }
   if (method !== undefined) {
+    if (result !== undefined || error !== undefined) {
+      return { kind: 'invalid', why: 'both method and result or error', ...(id === undefined ? {} : { answers: id }) };
+    }
     const name = stringOf(line, method);
     if (name === undefined) return { kind: 'invalid', why: 'method is not a string' };
     if (id === undefined) return { kind: 'notification', method: name, params };

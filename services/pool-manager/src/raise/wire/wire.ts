@@ -30,6 +30,7 @@ export interface WireListener {
 const MAX_ABANDONED = 1000;
 /** Ends a process that writes lines over the cap again and again (design ruling 1). */
 const MAX_LONG_LINES = 3;
+const UNREADABLE = 'the server’s answer cannot be read';
 
 export class Wire {
   readonly closed: Promise<ExitReason>;
@@ -147,9 +148,12 @@ export class Wire {
       case 'request':
         this.listener.request(line, textOf(line, message.id), message.method, message.params);
         return;
-      case 'invalid':
+      case 'invalid': {
         this.count(message.why);
+        const id = message.answers === undefined ? undefined : numberOf(line, message.answers);
+        if (id !== undefined) this.settle(id, UNREADABLE);
         return;
+      }
     }
   }
 
@@ -199,6 +203,13 @@ export class Wire {
     waiter.spoiled(kind, words);
   }
 
+  /** It came, but as no JSON: whoever it was for need not wait for its deadline. */
+  private unreadable(id: number): void {
+    this.count('an answer that cannot be read');
+    this.abandoned.delete(id);
+    this.settle(id, UNREADABLE);
+  }
+
   /** Tokens are our request ids; anything else was invented by the server and goes nowhere (GB-084). */
   private progress(line: Uint8Array, params: Member | undefined): void {
     const members = params?.kind === 'object' ? membersOf(line, params) : [];
@@ -214,7 +225,10 @@ export class Wire {
 
   private childFault(kind: 'line-too-long' | 'not-json' | 'not-utf8', detail: string, id: string | null): void {
     this.log.debug({ server: this.server, kind, detail }, 'unusable line from server');
-    if (kind !== 'line-too-long') return;
+    if (kind !== 'line-too-long') {
+      if (id !== null) this.unreadable(Number(id));
+      return;
+    }
     const [only] = this.waiters.size === 1 ? this.waiters.keys() : [];
     const meant = id === null ? only : Number(id);
     if (meant !== undefined) this.settle(meant, 'the answer is longer than limits.maxLineBytes', 'too-large');
