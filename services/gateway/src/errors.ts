@@ -136,6 +136,15 @@ export const CATALOGUE = {
     words: 'The access token names no client program, so a question of the server cannot be kept for it.',
     next: 'Tell the operator: claims.client of the issuer must name a claim that its tokens have.',
   },
+  revoked: {
+    blame: 'operator',
+    status: 200,
+    code: 10017,
+    toolResult: true,
+    retry: 'never',
+    words: 'The operator has taken away the route, the server or the permission while this ran; it may have run in part.',
+    next: 'Check what it did; ask the operator whether this is meant to be.',
+  },
   capability: {
     blame: 'client',
     status: 400,

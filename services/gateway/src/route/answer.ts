@@ -24,6 +24,7 @@ import { refusalOf, refused, tellOperator } from './refuse.ts';
 import { resolve, type Target } from './resolve.ts';
 import { awaited, faulted, type Room, reach } from './room.ts';
 import { type Sight, sightOf } from './sight.ts';
+import { createUnderWay } from './under-way.ts';
 import { badArguments, unoffered } from './unfit.ts';
 
 export type InitializeInfo =
@@ -56,7 +57,12 @@ const STALE_WAIT_MS = 250;
 
 export function createRoute(deps: RouteDeps): Route {
   const delivers = deps.delivers ?? { listChanged: false, subscribe: false };
-  const room: Room = { deps, delivers, catalogue: createCatalogue(deps) };
+  const underWay = createUnderWay(({ exchange, xid }) => {
+    const { principal } = exchange.caller;
+    deps.link.cancel?.(principal.tenant, null, xid, principal, exchange.session);
+  });
+  deps.config.onChange((next) => underWay.reload(next));
+  const room: Room = { deps, delivers, catalogue: createCatalogue(deps), underWay };
   const inFlight = createInFlight();
 
   async function answer(exchange: Exchange, ask: Ask, listener: AnswerListener): Promise<Answer> {

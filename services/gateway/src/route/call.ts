@@ -7,6 +7,7 @@ import type { MethodFacts } from '@lockkeeper/protocol/mcp/methods';
 import type { Era } from '@lockkeeper/protocol/mcp/revision';
 import type { Answer, AnswerListener, Ask, Exchange } from '../exchange.ts';
 import type { LinkAnswer } from '../link/contract.ts';
+import type { Kind } from '../policy/decide.ts';
 import type { StateContent } from '../seal/state.ts';
 import { created } from '../tasks/created.ts';
 import { offerOf } from '../tasks/offer.ts';
@@ -57,7 +58,10 @@ export async function callUpstream(
   });
   const server = exchange.route.aggregate ? up.spec.name : null;
   const hears = server === null ? listener : attributed(listener, server);
-  const answer = await room.deps.link.call(request, hears, exchange.signal);
+  const kind = KIND_OF[ask.method] ?? null;
+  const ending = room.underWay.begin({ exchange, xid, server: up.spec.name, kind, name: target.name });
+  const answer = await room.deps.link.call(request, hears, exchange.signal).finally(ending.over);
+  if (answer.kind === 'fault' && ending.revoked) return refused('revoked');
   if (answer.kind === 'fault') return failed(answer.fault, call, ask, server);
   if (answer.head.resultType === 'input_required') return asked(room, exchange, { ...call, xid }, ask, answer);
   if (answer.head.resultType === 'task' && task !== undefined) {
@@ -65,6 +69,13 @@ export async function callUpstream(
   }
   return settled(answer, call, ask, server);
 }
+
+/** What a completion is about may be of two kinds; it is over in a moment. */
+const KIND_OF: Readonly<Record<string, Kind>> = {
+  'tools/call': 'tool',
+  'prompts/get': 'prompt',
+  'resources/read': 'resource',
+};
 
 /** Logs of an aggregate name their server. */
 function attributed(listener: AnswerListener, server: string): AnswerListener {

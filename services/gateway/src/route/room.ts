@@ -6,6 +6,7 @@ import type { Exchange } from '../exchange.ts';
 import type { Catalogue } from './catalogue/catalogue.ts';
 import type { Outcome } from './catalogue/kept.ts';
 import type { CallFault, Delivers, RouteDeps, Step, Upstream } from './contract.ts';
+import type { UnderWay } from './under-way.ts';
 import { upstreamOf } from './upstream.ts';
 import { unlessAborted } from './wait.ts';
 
@@ -13,6 +14,7 @@ export interface Room {
   readonly deps: RouteDeps;
   readonly catalogue: Catalogue;
   readonly delivers: Delivers;
+  readonly underWay: UnderWay;
 }
 
 export function reach(room: Room, exchange: Exchange, spec: ServerSpec): Upstream {

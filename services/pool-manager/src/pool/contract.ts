@@ -41,8 +41,11 @@ export interface Lease {
 export interface Pools {
   /** Rejects with `StartError` (could not be started), `BusyError` (queue full or its deadline), or the abort reason. */
   lease(request: LeaseRequest): Promise<Lease>;
-  /** Ends every process of a digest that is no longer configured, once its last lease is given back. */
-  retire(digest: string): void;
+  /**
+   * Ends every process of a digest that is no longer configured, once its last lease is given back; `now`: whatever runs
+   * on it, since its server was taken away as a whole (design §5 "Reload").
+   */
+  retire(digest: string, now?: 'now'): void;
   /** Ends all processes; leases under way are lost after `graceMs`. */
   close(graceMs: number): Promise<void>;
 }

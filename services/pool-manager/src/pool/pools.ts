@@ -95,8 +95,11 @@ class AllPools implements NodePools, PoolHost {
     this.pool({ key, family: owner, spec, capabilities: {}, fingerprint: '', mode: 'many' }).grow();
   }
 
-  retire(digest: string): void {
-    for (const pool of this.registry.ofDigest(digest)) this.retirePool(pool);
+  retire(digest: string, now?: 'now'): void {
+    for (const pool of this.registry.ofDigest(digest)) {
+      this.retirePool(pool);
+      if (now !== undefined) for (const child of [...pool.children]) this.dismiss(pool, child, REMOVED);
+    }
     this.health.forget(digest);
   }
 
@@ -350,6 +353,7 @@ class AllPools implements NodePools, PoolHost {
 
 const JUST_NOW_MS = 250;
 const CLOSING = 'the node is closing';
+const REMOVED = 'the server was taken out of the configuration';
 const RECONFIGURED = 'its configuration has changed';
 
 function refusal(why: QueueState['why']): BusyError {

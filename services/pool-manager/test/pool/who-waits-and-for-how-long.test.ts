@@ -153,6 +153,20 @@ describe('endings', () => {
     assert.equal(s.pools.stats().pools, 1);
   });
 
+  it('retire of a server that was taken away ends busy ones now, too', async () => {
+    const s = stage();
+    const spec = server();
+    await lease(s, { spec });
+    await lease(s, { spec: server({ name: 'other' }) });
+    s.pools.retire(spec.digest);
+    s.pools.retire(spec.digest, 'now');
+    await settled();
+    assert.deepEqual(
+      s.made.map((c) => c.stopped !== null),
+      [true, false],
+    );
+  });
+
   it('retire abandons a start, and what comes of it late is ended', async () => {
     const s = stage();
     s.manual = true;

@@ -41,9 +41,11 @@ const SESSIONLESS: ReadonlySet<string> = new Set([
   'ping',
 ]);
 
-export function createGate(sessions: Sessions): Gate {
+export function createGate(sessions: Sessions, seen: (session: Session, ticket: Authenticated) => void): Gate {
   async function named(ticket: Authenticated, id: string, transport: TransportKind): Promise<Admitted> {
-    return admit(await sessions.find(ticket, id), transport);
+    const admitted = admit(await sessions.find(ticket, id), transport);
+    if (admitted.kind === 'session') seen(admitted.session, ticket);
+    return admitted;
   }
 
   async function session(ticket: Authenticated, headers: Headers): Promise<Admitted> {

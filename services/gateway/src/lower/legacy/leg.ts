@@ -11,6 +11,7 @@ import { createInFlight } from '../../session/in-flight.ts';
 import { createPresence } from '../../session/presence.ts';
 import type { Session } from '../../session/record.ts';
 import { createSessions } from '../../session/sessions.ts';
+import { createStanding } from '../../session/standing.ts';
 import type { LegacyDeps } from './contract.ts';
 import { createForward } from './forward.ts';
 import { createGate } from './gate.ts';
@@ -52,7 +53,8 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
   const presence = createPresence({ store, clock, random, failed });
   const limits = () => config.current().limits;
   const belongings = createBelongings(store, () => limits().humanMs + GRACE_MS);
-  const gate = createGate(sessions);
+  const standing = createStanding({ clock });
+  const gate = createGate(sessions, standing.seen);
   const keeping = { store, belongings, clock, failed };
   const keepCall = createKeepCall(keeping, presence.self);
   const asking = { store, belongings, clock, wireIds: createWireIds(deps.wireSecret) };
@@ -73,10 +75,11 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
   const streams = createStreams({ store, belongings });
   const holding = createHolding({ store, clock, random, hints, failed });
   const takeover = createTakeover({ ...keeping, presence, streams, handle });
-  const resume = createResume({ attachments, streams, holding, takeover, clock, failed });
+  const resume = createResume({ attachments, standing, streams, holding, takeover, clock, failed });
   const standalone = createStandalone({
     gate,
     attachments,
+    standing,
     random,
     streams,
     holding,
@@ -86,7 +89,7 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
   });
   const outbox = createOutbox({ store, clock, random, ttlMs: () => limits().sessionIdleMs, failed });
   const taking = { config, clock, random, sessions, gate, handle, notify, initialize, takeAnswer, keepCall, failed };
-  const httpSse = createHttpSse({ ...taking, attachments, outbox, endSession });
+  const httpSse = createHttpSse({ ...taking, attachments, standing, outbox, endSession });
   const post = createPost({ ...taking, channels: { streams, holding, failed } });
 
   /** A notification that no call has caused. HTTP+SSE: whoever holds the socket copies it from the log. */
@@ -96,7 +99,10 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
     return true;
   }
 
-  const unwatch = config.onChange((next) => watches?.reload(next));
+  const unwatch = config.onChange((next) => {
+    standing.reload(next);
+    watches?.reload(next);
+  });
 
   /** Cancels what runs, ends streams, removes the keys; afterwards the id is unknown (protocol.md §3.3). */
   async function endSession(session: Session): Promise<void> {
@@ -135,6 +141,7 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
     },
     async close(drainMs = limits().drainMs) {
       unwatch();
+      standing.close();
       watches?.close();
       standalone.close();
       await settled(inFlight.size, drainMs, deps.clock);

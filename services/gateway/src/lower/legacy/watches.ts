@@ -36,8 +36,8 @@ export interface WatchesDeps {
 export interface Watches {
   /** The session has begun, or was seen: somebody must listen for it. */
   seen(session: Session, ticket: Authenticated): void;
-  /** A stream of it is open here. `end` closes it, when the token it was opened with is no longer good. */
-  opened(session: Session, ticket: Authenticated, end: () => void): () => void;
+  /** A stream of it is open here. Returns the way to say that it is not any more. */
+  opened(session: Session, ticket: Authenticated): () => void;
   /** Null: subscribed. */
   subscribe(session: Session, ticket: Authenticated, uri: string): Promise<Refusal | null>;
   unsubscribe(session: Session, uri: string): Promise<void>;
@@ -51,7 +51,6 @@ interface Watch {
   readonly audience: Audience;
   ticket: Authenticated;
   mark: Watcher;
-  readonly streams: Set<() => void>;
   /** Tellings, one after another. */
   turn: Promise<void>;
   timers: Set<Timer>;
@@ -65,7 +64,6 @@ const REOPEN_MS = 15_000;
 const OVERLAP_MS = 5_000;
 /** A little longer than a replica's beat lives (session/presence.ts). */
 const BEAT_LIFE_MS = 7_000;
-const MAX_TIMER_MS = 2 ** 31 - 1;
 const LISTS: ReadonlySet<(typeof LIST_KINDS)[number]> = new Set(LIST_KINDS);
 
 export function createWatches(deps: WatchesDeps): Watches {
@@ -159,7 +157,7 @@ export function createWatches(deps: WatchesDeps): Watches {
     );
     const watch: Watch = {
       ...{ session, audience, ticket, mark },
-      ...{ streams: new Set(), turn: Promise.resolve(), timers: new Set(), over: false },
+      ...{ turn: Promise.resolve(), timers: new Set(), over: false },
     };
     return watch;
   }
@@ -244,15 +242,6 @@ export function createWatches(deps: WatchesDeps): Watches {
     return caller.expiresAt !== null && clock.now() >= caller.expiresAt;
   }
 
-  function watchExpiry(watch: Watch): void {
-    const at = watch.ticket.caller.expiresAt;
-    if (at === null) return;
-    later(watch, Math.min(MAX_TIMER_MS, Math.max(0, at - clock.now())), () => {
-      if (!expired(watch.ticket)) return watchExpiry(watch);
-      for (const end of [...watch.streams]) end();
-    });
-  }
-
   /** One start at a time for a session. */
   function started(session: Session, work: () => Promise<Watch | null>): Promise<Watch | null> {
     const before = starting.get(session.id) ?? Promise.resolve(null);
@@ -299,21 +288,16 @@ export function createWatches(deps: WatchesDeps): Watches {
       checked.set(session.id, true);
       void started(session, () => ensure(session, ticket));
     },
-    opened(session, ticket, end) {
+    opened(session, ticket) {
       let left = false;
-      let watch: Watch | null = null;
       void started(session, async () => {
         if (left || closed) return null;
-        watch = await take(session, ticket, true);
-        if (watch === null) return null;
-        watch.streams.add(end);
-        watchExpiry(watch);
-        flush(watch);
+        const watch = await take(session, ticket, true);
+        if (watch !== null) flush(watch);
         return watch;
       });
       return () => {
         left = true;
-        watch?.streams.delete(end);
       };
     },
     async subscribe(session, ticket, uri) {

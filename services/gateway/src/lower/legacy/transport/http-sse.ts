@@ -10,6 +10,7 @@ import type { Attachments } from '../../../session/attachments.ts';
 import { servedRevisions } from '../../../session/negotiate.ts';
 import type { Session } from '../../../session/record.ts';
 import type { Sessions } from '../../../session/sessions.ts';
+import type { Standing } from '../../../session/standing.ts';
 import type { LegacyCall, Response, Voice } from '../contract.ts';
 import { callerOf, type Gate } from '../gate.ts';
 import type { Handle } from '../handle.ts';
@@ -26,6 +27,7 @@ export interface HttpSseDeps {
   readonly config: ConfigSource;
   readonly sessions: Sessions;
   readonly attachments: Attachments;
+  readonly standing: Pick<Standing, 'hold'>;
   readonly gate: Gate;
   readonly outbox: Outbox;
   readonly handle: Handle;
@@ -73,6 +75,7 @@ export function createHttpSse(deps: HttpSseDeps): HttpSse {
     const finish = async (): Promise<void> => {
       open.delete(end);
       letGo();
+      fall();
       stream?.end();
       await release?.();
       await deps.endSession(session);
@@ -81,6 +84,7 @@ export function createHttpSse(deps: HttpSseDeps): HttpSse {
       end().catch((error: unknown) => deps.failed('stream end', error));
     };
     const letGo = deps.attachments.attach(session, endSoon);
+    const fall = deps.standing.hold(session, ticket, endSoon);
     open.add(end);
     try {
       // Log entries may come only after this returns, so the stream is there by then.

@@ -8,6 +8,7 @@ import type { Authenticated } from '../../../exchange.ts';
 import type { HttpOut } from '../../../http/contract.ts';
 import type { Attachments } from '../../../session/attachments.ts';
 import type { Session } from '../../../session/record.ts';
+import type { Standing } from '../../../session/standing.ts';
 import { callerOf } from '../gate.ts';
 import type { Takeover } from '../questions/takeover.ts';
 import { refuse } from '../refusal.ts';
@@ -27,6 +28,7 @@ export interface Resume {
 
 export interface ResumeDeps {
   readonly attachments: Attachments;
+  readonly standing: Pick<Standing, 'hold'>;
   readonly streams: Streams;
   readonly holding: Holding;
   readonly takeover: Takeover;
@@ -93,11 +95,13 @@ export function createResume(deps: ResumeDeps): Resume {
       stopWatching?.();
       timer?.clear();
       letGo();
+      fall();
       hold?.release().catch((error: unknown) => failed('stream lease', error));
       socket.end();
     };
     open.add(end);
     const letGo = deps.attachments.attach(session, end);
+    const fall = deps.standing.hold(session, ticket, end);
     out.onVanish(end);
     const done = (): void => {
       end();

@@ -9,6 +9,7 @@ import type { Headers, HttpOut, SseStream } from '../../../http/contract.ts';
 import type { Attachments } from '../../../session/attachments.ts';
 import type { Random } from '../../../session/id.ts';
 import type { Session } from '../../../session/record.ts';
+import type { Standing } from '../../../session/standing.ts';
 import { callerOf, checkVersion, type Gate } from '../gate.ts';
 import { refuse } from '../refusal.ts';
 import { deliver, RETRY_MS } from '../stream/channel.ts';
@@ -32,6 +33,7 @@ export interface Standalone {
 export interface StandaloneDeps {
   readonly gate: Gate;
   readonly attachments: Attachments;
+  readonly standing: Pick<Standing, 'hold'>;
   readonly random: Random;
   readonly streams: Streams;
   readonly holding: Holding;
@@ -89,6 +91,7 @@ export function createStandalone(deps: StandaloneDeps): Standalone {
     let unwatch: (() => void) | undefined;
     const end = (): void => {
       over = true;
+      fall();
       unwatch?.();
       forget(session.id, stream, socket);
       // Nothing is said on it without a holder. A client that comes back with its id begins it anew.
@@ -101,6 +104,7 @@ export function createStandalone(deps: StandaloneDeps): Standalone {
       letGo();
       end();
     };
+    const fall = deps.standing.hold(session, ticket, leave);
     out.onVanish(leave);
     try {
       await streams.begin(session, stream, NO_CALLS);
@@ -110,7 +114,7 @@ export function createStandalone(deps: StandaloneDeps): Standalone {
       const sink = { send: sendTo(socket), fetch: async () => '', done: () => undefined, lost: leave };
       hold = await holding({ session, stream, after, sieve: OPEN_SIEVE, calls: [], sink });
       if (over) await hold.release();
-      else unwatch = deps.watches?.opened(session, ticket, leave);
+      else unwatch = deps.watches?.opened(session, ticket);
     } catch (error) {
       failed('standalone stream', error); // it stands, and may be opened again
     }
