@@ -21,6 +21,7 @@ import type { ChildHost } from './child/environment.ts';
 import { sweepOrphans } from './child/marks.ts';
 import { createSpawn } from './child/spawn.ts';
 import { createDispatcher } from './dispatch.ts';
+import { createKeptState } from './lease/kept-state.ts';
 import { createLinkServer } from './link/server.ts';
 import { createListens } from './listen/listens.ts';
 import { createBackup } from './parked/backup.ts';
@@ -114,6 +115,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   const dispatcher = createDispatcher({
     adopt: tasks.adopt,
     ...{ config, connector, ownership, clock, log, parked },
+    keptState: createKeptState({ store, clock, log, sessionMaxMs: () => config.current().limits.sessionMaxMs }),
     pools: { lease: (request) => listens.lease(request, pools.lease(request)) },
     listen: listens.listen,
   });

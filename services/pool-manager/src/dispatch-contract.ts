@@ -3,6 +3,7 @@
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Open } from '@lockkeeper/protocol/link/frames';
 import type { Clock } from '@lockkeeper/state/clock';
+import type { KeptState } from './lease/kept-state.ts';
 import type { Ownership } from './link/contract.ts';
 import type { AudienceDeps } from './parked/audience.ts';
 import type { Parked } from './parked/contract.ts';
@@ -24,6 +25,8 @@ export interface ExchangeDeps {
   readonly rejoinMs: number;
   readonly queueMs: () => number;
   readonly flow: AudienceDeps;
+  /** Absent: nobody is told that a session's state is gone. */
+  readonly keptState: KeptState | undefined;
   /** On top of the start time-out: the probe of a server not seen before. */
   readonly probeMs: number;
   /** Progress keeps a call alive, but not for ever (26/cancel "maximum timeout"). */

@@ -272,6 +272,10 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
       return;
     }
     this.lease = lease;
+    if (this.spec.isolation === 'session') {
+      await this.deps.keptState?.admit(this, request.fingerprint, lease.connection);
+      if (this.done) return;
+    }
     this.time.called();
     this.call(this.head, this.body);
     // Also where the process was told of nothing: a question that it asks all the same says what this caller lacks.

@@ -2,6 +2,7 @@
 
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import { faultOf } from './errors.ts';
+import { StateLostError } from './lease/kept-state.ts';
 import { BusyError } from './pool/contract.ts';
 import { type FaultHead, type Log, StartError } from './raise/contract.ts';
 
@@ -23,6 +24,10 @@ export function failureOf(error: unknown, { xid, spec, running, log }: Failing):
   if (error instanceof BusyError) {
     log.info({ ...where, ...error.queue }, 'busy');
     return faultOf('busy', { message: error.message, retryAfterMs: error.retryAfterMs });
+  }
+  if (error instanceof StateLostError) {
+    log.info(where, 'the state of a session is gone, and its caller is told');
+    return faultOf('lost', { message: error.message });
   }
   log.warn({ ...where, err: error }, 'exchange failed');
   return faultOf('internal', { mayHaveRun: running });

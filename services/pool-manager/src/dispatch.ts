@@ -8,6 +8,7 @@ import type { ExchangeDeps } from './dispatch-contract.ts';
 import { DispatchedExchange } from './dispatch-exchange.ts';
 import { ExchangeTable, sameCaller } from './dispatch-table.ts';
 import { faultOf } from './errors.ts';
+import type { KeptState } from './lease/kept-state.ts';
 import type { Dispatcher, OpenStream, Ownership, StreamReply } from './link/contract.ts';
 import type { Ended, Parked } from './parked/contract.ts';
 import { readState } from './parked/state-text.ts';
@@ -40,6 +41,7 @@ export interface DispatcherDeps {
   readonly log: Log;
   /** The same whose `questions` the connector was given; both together, or the pool keys lie. */
   readonly parked?: Parked;
+  readonly keptState?: KeptState;
   readonly maxExchanges?: number;
   /** Bytes of one exchange that its gateway has not taken yet. */
   readonly maxQueuedBytes?: number;
@@ -84,6 +86,7 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
     clock,
     log,
     parked: deps.parked,
+    keptState: deps.keptState,
     batonMs: deps.batonMs ?? 3_000,
     rejoinMs: deps.rejoinMs ?? 5_000,
     queueMs: () => config.current().limits.queueMs,

@@ -46,6 +46,9 @@ export function refusalOf(fault: CallFault, spec: ServerSpec, era: Era | null, e
         ? { reason: 'timeout', message: `${server} did not answer in time.` }
         : { reason: 'timeout', message: `${server} did not answer in time; nothing has run.`, next: AGAIN };
     case 'lost':
+      if (!fault.mayHaveRun && fault.message.startsWith(`server "${spec.name}" no longer has its state`)) {
+        return { reason: 'lost', message: sentence(capital(fault.message)), next: AFRESH };
+      }
       return fault.mayHaveRun
         ? { reason: 'lost', message: `${server} was lost during the call; it may have run in part.` }
         : { reason: 'lost', message: `${server} was lost before the call reached it; nothing has run.`, next: AGAIN };
@@ -78,10 +81,15 @@ function unavailableWords(spec: ServerSpec): string {
 }
 
 const AGAIN = 'Try again in a moment.';
+const AFRESH = 'Calling again goes on with a fresh state.';
 
 function startWords(fault: CallFault, spec: ServerSpec): string {
   const lead = `server "${spec.name}" could not be started`;
   return sentence(fault.message.startsWith(lead) ? fault.message : `${lead}: ${fault.message}`);
+}
+
+function capital(words: string): string {
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 }
 
 /** More may be said behind it (errors.ts `next`). */

@@ -49,6 +49,14 @@ const ours: [Partial<Fault> & Pick<Fault, 'reason'>, object][] = [
     },
   ],
   [
+    { reason: 'lost', message: 'server "s" no longer has its state of this session: it ended. Nothing was run' },
+    {
+      reason: 'lost',
+      message: 'Server "s" no longer has its state of this session: it ended. Nothing was run.',
+      next: 'Calling again goes on with a fresh state.',
+    },
+  ],
+  [
     { reason: 'protocol', message: 'odd' },
     { reason: 'upstream-protocol', message: 'Server "s" broke the protocol: odd.' },
   ],
