@@ -104,6 +104,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     reborn: (incarnation) => {
       registration?.announce({ incarnation }).catch((error: unknown) => log.warn({ err: error }, 'incarnation'));
       server.announce();
+      dispatcher.reborn('the node was away for too long');
     },
   });
   const listens = createListens({
@@ -134,6 +135,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   });
   const unwatch = config.onChange((next, previous) => {
     for (const digest of gone(next, previous)) pools.retire(digest);
+    for (const [id, { digest }] of previous.servers) if (!next.servers.has(id)) pools.retire(digest, 'now');
     for (const spec of next.servers.values()) pools.warm(spec);
   });
 

@@ -31,7 +31,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   latest: Open;
   readonly spec: ServerSpec;
   private readonly deps: ExchangeDeps;
-  readonly body: Uint8Array;
+  body: Uint8Array;
   readonly audience: Audience;
   private readonly first: Listener;
   private readonly time: ExchangeTime;
@@ -120,6 +120,11 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   /** The node ends under it (design §5 "Drain"). */
   lose(words: string): void {
     this.end('lost', words);
+  }
+
+  /** Its states name a life of the node that is over. */
+  orphaned(words: string): void {
+    if (this.held !== null && this.held.parking.set.round > 0) this.lose(words);
   }
 
   // What its server asks.
@@ -230,6 +235,8 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
 
   private asking(): Held | null {
     if (this.held === null && this.deps.parked !== undefined) {
+      // A copy: it may be kept for long, and the message it came in may be large.
+      this.body = this.body.slice();
       this.held = new Held(this, this.deps.parked, this.deps.batonMs);
     }
     return this.held;
@@ -352,10 +359,12 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   finish(said: Ended): void {
     const ended = this.held === null || this.done ? said : this.held.instead(said);
     if (!this.over(ended.kind === 'result' ? 'result' : ended.head.reason)) return;
-    const unheard = this.audience.size === 0;
+    // Heard by a gateway is not yet heard by its client: it may die with it (design §4 "Legacy streams").
+    const kept = this.held !== null || this.head.onVanish === 'keep';
+    const before = this.audience.said;
     if (ended.kind === 'result') this.audience.result(ended.head, ended.members);
     else this.audience.fault(ended.head);
-    this.close(this.held !== null || (unheard && this.head.onVanish === 'keep') ? ended : null);
+    this.close(kept ? { ...ended, said: before } : null);
   }
 
   private over(how: string): boolean {

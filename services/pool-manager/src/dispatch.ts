@@ -66,6 +66,8 @@ export interface DrainingDispatcher extends Dispatcher {
   drain(): void;
   /** Ends what is still under way as `lost`. */
   close(words: string): void;
+  /** The node lives under a new incarnation: no state of before can find it. */
+  reborn(words: string): void;
   /** Resolves when nothing is under way, what is parked included. */
   idle(): Promise<void>;
 }
@@ -140,6 +142,9 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
     const tell = (ended: Ended | null) => {
       if (ended === null) return reply.fault(faultOf('unknown-exchange'));
       reply.accepted();
+      const { fromSeq } = head;
+      const missed = fromSeq === undefined ? [] : (ended.said ?? []).filter(({ seq }) => seq > fromSeq);
+      for (const { method, members, seq } of missed) reply.event(method, members, seq);
       if (ended.kind === 'result') reply.result(ended.head, ended.members);
       else reply.fault(ended.head);
     };
@@ -187,6 +192,9 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
     close(words) {
       draining = true;
       for (const exchange of table.all()) exchange.lose(words);
+    },
+    reborn(words) {
+      for (const exchange of table.all()) exchange.orphaned(words);
     },
     idle: () => (table.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
   };

@@ -5,6 +5,7 @@
 import { Flow } from '../dispatch-flow.ts';
 import type { StreamReply, TaskedUpstream } from '../link/contract.ts';
 import type { FaultHead, ResultHead } from '../raise/contract.ts';
+import type { Said } from './contract.ts';
 
 export interface AudienceDeps {
   now(): number;
@@ -17,12 +18,6 @@ export interface Listener {
   /** Came without answers, to hear of changes only (design §4 amendment 5). */
   readonly waits: boolean;
   flow: Flow | null;
-}
-
-interface Said {
-  readonly seq: number;
-  readonly method: string;
-  readonly members: Uint8Array;
 }
 
 const MAX_TAIL = 128;
@@ -48,6 +43,11 @@ export class Audience {
 
   get size(): number {
     return this.listeners.length;
+  }
+
+  /** For who joins when it is over. */
+  get said(): readonly Said[] {
+    return this.tail;
   }
 
   /** `fromSeq`: the number of the last event that the joiner knows. */

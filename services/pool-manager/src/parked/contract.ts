@@ -25,9 +25,20 @@ export interface Askable {
   expired(): void;
 }
 
-export type Ended =
+export type Ended = (
   | { readonly kind: 'result'; readonly head: ResultHead; readonly members: Uint8Array }
-  | { readonly kind: 'fault'; readonly head: FaultHead };
+  | { readonly kind: 'fault'; readonly head: FaultHead }
+) & {
+  /** What was said before it, as far as it is kept: for a joiner who comes after the end. Only in this node's memory. */
+  readonly said?: readonly Said[];
+};
+
+/** One event of an exchange, numbered within it. */
+export interface Said {
+  readonly seq: number;
+  readonly method: string;
+  readonly members: Uint8Array;
+}
 
 /** What an operator's audit hears of (protocol.md Part 6 #3, design §4 amendments 3 and 7). */
 export interface ParkedAudit {

@@ -59,7 +59,8 @@ export function createDirectory(store: Store, maxBytes: number): Directory {
       await store.delete(exchangeKey(tenant, xid));
       if (ended === null || (ended.kind === 'result' && ended.members.length > maxBytes)) return;
       const { principal, session } = bound;
-      const shown = ended.kind === 'result' ? { ...ended, members: Buffer.from(ended.members).toString() } : ended;
+      const { said: _said, ...own } = ended;
+      const shown = own.kind === 'result' ? { ...own, members: Buffer.from(own.members).toString() } : own;
       await store.set(outcomeKey(tenant, xid), JSON.stringify({ principal, session, ended: shown }), ttlMs);
     },
     async outcome(xid, bound) {

@@ -57,7 +57,6 @@ export class Held implements ParkingHost {
   private collecting: Collecting | null = null;
   private visiting = false;
   private state: string | undefined;
-  private body: Uint8Array | null = null;
   private lacks: ClientCapabilities | null = null;
 
   constructor(exchange: HeldExchange, parked: Parked, batonMs: number) {
@@ -171,6 +170,7 @@ export class Held implements ParkingHost {
 
   /** Someone comes back with a state of this exchange. `entries`: answers; null: none. */
   rejoined(listener: Listener, entries: readonly AnswerEntry[] | null, reply: StreamReply): void {
+    let anew = false;
     if (entries !== null) {
       const taken = this.parking.take(entries);
       if (taken.kind === 'malformed') {
@@ -180,10 +180,14 @@ export class Held implements ParkingHost {
       }
       if (taken.contradicted)
         this.parked.audit({ what: 'other-answers', xid: this.xid, principal: this.exchange.principal });
+      anew = taken.unfit;
       reply.accepted();
       this.parking.deliver();
     }
-    if (this.parking.awaiting) this.parking.tell(listener);
+    if (!this.parking.awaiting) return;
+    // What is asked anew, everyone must hear who lowers questions.
+    if (anew) this.parking.show();
+    else this.parking.tell(listener);
   }
 
   /** Someone waits for what is new since that round; undefined: he knows of none. */
@@ -207,7 +211,6 @@ export class Held implements ParkingHost {
   }
 
   private collect(wanted: readonly Wanted[]): void {
-    if (this.body === null) this.body = this.exchange.body.slice();
     if (wanted.length > 0 && !this.parked.admit(this.exchange)) {
       this.exchange.finish({ kind: 'fault', head: faultOf('busy', { message: BUSY_WORDS, mayHaveRun: true }) });
       return;
@@ -242,7 +245,7 @@ export class Held implements ParkingHost {
     // Under the first request's id; a state of ours means nothing to the server.
     const { state: _state, incarnation: _incarnation, wait: _wait, fromSeq: _fromSeq, ...rest } = head;
     const next: Open = { ...rest, capabilities: latest.capabilities };
-    const body = this.body!;
+    const { body } = this.exchange;
     if (this.visiting) {
       this.exchange.call(next, body);
       return;

@@ -40,7 +40,8 @@ export function createOutcomes(clock: Clock, maxBytes: number, maxEach: number, 
 
   return {
     put(xid, { principal, session }, ended, ttlMs) {
-      const size = ended.kind === 'result' ? ended.members.length : 0;
+      const said = (ended.said ?? []).reduce((sum, { members }) => sum + members.length, 0);
+      const size = said + (ended.kind === 'result' ? ended.members.length : 0);
       if (size > maxEach) return;
       const before = kept.get(xid);
       if (before !== undefined) drop(xid, before);

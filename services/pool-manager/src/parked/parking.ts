@@ -50,7 +50,7 @@ export interface AskTerms {
 }
 
 export type Taken =
-  | { readonly kind: 'taken'; readonly contradicted: boolean; readonly unfit: readonly string[] }
+  | { readonly kind: 'taken'; readonly contradicted: boolean; readonly unfit: boolean }
   | { readonly kind: 'malformed'; readonly why: string };
 
 const MAX_OPEN = 32;
@@ -127,7 +127,7 @@ export class Parking {
    */
   take(entries: readonly AnswerEntry[]): Taken {
     const fits: { question: OpenQuestion; answer: Settled; digest: string }[] = [];
-    const unfit: string[] = [];
+    const unfit: OpenQuestion[] = [];
     let contradicted = false;
     for (const entry of entries) {
       const question = this.set.get(entry.key);
@@ -136,17 +136,20 @@ export class Parking {
         continue;
       }
       const judged = judgeAnswer(question.asked, entry, this.host.revision());
-      if (judged.kind === 'malformed') return { kind: 'malformed', why: `the answer "${entry.key}" ${judged.why}` };
-      if (judged.kind === 'unfit') unfit.push(judged.why);
-      else fits.push({ question, answer: judged.answer, digest: digestOf(entry) });
+      if (judged.kind === 'unfit') unfit.push(question);
+      else if (judged.kind === 'fits') fits.push({ question, answer: judged.answer, digest: digestOf(entry) });
+      else if (!this.host.lowered) return { kind: 'malformed', why: `the answer "${entry.key}" ${judged.why}` };
+      // A legacy client has said its word and is not asked by what id it said it: its server hears that it was none.
+      else fits.push({ question, answer: noAnswer(judged.why), digest: digestOf(entry) });
     }
     for (const { question, answer, digest } of fits) {
       this.set.answered(question.key, digest);
       this.disarm(question.key);
       this.pending.push({ question, answer });
     }
+    for (const question of unfit) this.set.askAnew(question);
     if (this.set.size === 0) this.stopWaiting();
-    return { kind: 'taken', contradicted, unfit };
+    return { kind: 'taken', contradicted, unfit: unfit.length > 0 };
   }
 
   /** What was taken goes on its way. */
@@ -212,6 +215,8 @@ export class Parking {
   private passBaton(at: 'now' | 'soon'): void {
     this.passing?.clear();
     this.passing = null;
+    // Answers are on their way: its turn is used for those first.
+    if (this.regaining) return;
     if (at === 'now') {
       this.host.yields();
       return;
@@ -313,6 +318,10 @@ export class Parking {
       this.pace();
     });
   }
+}
+
+function noAnswer(why: string): Settled {
+  return { kind: 'error', code: -32602, message: `The client's answer ${why}` };
 }
 
 function digestOf(entry: AnswerEntry): string {

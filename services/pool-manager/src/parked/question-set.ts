@@ -11,8 +11,8 @@ export interface OpenQuestion {
   readonly asked: Asked;
   /** Raw JSON text of the server's id; null: not on a pipe. */
   readonly id: string | null;
-  /** The round in which it was shown first. */
-  readonly round: number;
+  /** The round in which it was shown first, or anew. */
+  round: number;
 }
 
 /** States of older rounds are told apart this far back; beyond, the seal alone vouches for them. */
@@ -51,6 +51,12 @@ export class QuestionSet {
     this.open.set(question.key, question);
     this.changed = true;
     return question;
+  }
+
+  /** Its answer was of no use: it is asked once more, under its key. */
+  askAnew(question: OpenQuestion): void {
+    question.round = this.round + 1;
+    this.changed = true;
   }
 
   get(key: string): OpenQuestion | undefined {

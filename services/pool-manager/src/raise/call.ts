@@ -3,7 +3,7 @@
 
 import { concat } from '@lockkeeper/protocol/json/compose';
 import { findMember, type Member, scan, textOf } from '@lockkeeper/protocol/json/scan';
-import type { Open } from '@lockkeeper/protocol/link/frames';
+import { NO_BODY, type Open } from '@lockkeeper/protocol/link/frames';
 import { isLogLevel, PROGRESS_TOKEN, passesLevel } from '@lockkeeper/protocol/mcp/meta';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { ExitReason } from '../child/contract.ts';
@@ -30,7 +30,7 @@ export interface CallOwner {
 export class Call implements UpstreamCall, Waiter {
   readonly head: Open;
   private readonly owner: CallOwner;
-  private readonly members: Uint8Array;
+  private members: Uint8Array;
   private readonly reply: UpstreamReply;
   private readonly pages: Pages | null;
   private cursor: string | null = null;
@@ -87,6 +87,8 @@ export class Call implements UpstreamCall, Waiter {
   }
 
   park(): void {
+    // It was sent; what it waits for may take long, and the message it came in may be large.
+    if (this.pages === null) this.members = NO_BODY;
     this.owner.parked(this, true);
   }
 

@@ -238,3 +238,16 @@ test('crash: a process that dies with a question open loses the call; the retry 
   assert.equal(s.children.length, 1);
   await s.end();
 });
+
+test('a node under a new incarnation loses what was asked under the old one, and leaves the rest alone', async () => {
+  const s = stage({ scripts: [asking(elicit(1)), asking(elicit(2))], asks: true, spec: { isolation: 'exclusive' } });
+  const call = s.open('tools/call', { capabilities: FORM });
+  shown(await call.ended);
+  const running = s.open('tools/call', { capabilities: FORM });
+  await eventually(() => s.children[1]?.methods().includes('tools/call') === true);
+  s.dispatcher.reborn('away');
+  assert.deepEqual(told(s).slice(-2), ['notifications/cancelled', 'answer 1']);
+  assert.equal(s.dispatcher.size, 1);
+  shown(await running.ended);
+  await s.end();
+});

@@ -244,3 +244,18 @@ test('a seal of any round still brings the answer to a question that is open', a
   assert.deepEqual(value?.told, { 1: GREEN, 2: GREEN });
   await s.end();
 });
+
+test('a legacy caller: a form that does not fit is asked anew, and what is no answer at all is the server’s to hear', async () => {
+  const s = stage({ scripts: [asking(elicit(1))], asks: true });
+  const legacy = { downstreamEra: 'legacy', onVanish: 'keep', session: 'sess' } as const;
+  const call = s.open('tools/call', { ...legacy, capabilities: FORM });
+  const { state, keys } = shown(await call.ended);
+  const waiting = retry(s, call, state, null, { wait: true });
+  const wrong = { action: 'accept', content: { color: 7 } };
+  const anew = await retry(s, call, state, { [keys[0]!]: wrong }).ended;
+  assert.deepEqual([anew.accepted, anew.result?.origin?.asked], [true, { [keys[0]!]: 2 }]);
+  assert.deepEqual((await waiting.ended).result, anew.result);
+  const { value } = await retry(s, call, shown(anew).state, { [keys[0]!]: { nonsense: true } }).ended;
+  assert.equal((value!.told as Record<string, { code: number }>)['1']?.code, -32602);
+  await s.end();
+});

@@ -272,3 +272,24 @@ test('taint: a process whose parked call was cancelled is unfit until the server
   assert.equal(s.children[0]!.methods().includes('notifications/cancelled'), true);
   await s.end();
 });
+
+test('answers that wait for their turn are not lost when more is asked meanwhile', async () => {
+  const { script, calls } = open();
+  const s = stage({ scripts: [script], asks: true });
+  const a = s.open('tools/call', { capabilities: FORM });
+  await eventually(() => calls.length === 1);
+  const child = s.children[0]!;
+  write(child, elicit('q1'));
+  write(child, elicit('q2'));
+  const ofA = shown(await a.ended);
+  const b = s.open('tools/call', { capabilities: FORM });
+  await eventually(() => calls.length === 2);
+  const rest = shown(await retry(s, a, ofA.state, { [ofA.keys[0]!]: GREEN }).ended);
+  // It stands in line behind B; what does not fit is asked anew, and nothing of it gives its place away.
+  shown(await retry(s, a, rest.state, { [ofA.keys[1]!]: { action: 'accept', content: {} } }).ended);
+  ok(child, calls[1]!, { content: [] });
+  await b.ended;
+  await eventually(() => answer(child, 'q1') !== undefined);
+  assert.deepEqual(answer(child, 'q1')?.result, GREEN);
+  await s.end();
+});
