@@ -199,3 +199,21 @@ test('jobs on an unreachable Redis are refused, and taken when it is back', { ti
   await jobs.close();
   await relay.close();
 });
+
+test('jobs close in time when Redis is away, and when it hangs', { timeout: 30_000 }, async () => {
+  const { openRelay } = await import('./redis/relay.ts');
+  for (const how of ['cut', 'freeze'] as const) {
+    const relay = await openRelay(redis.url);
+    const jobs = createRedisJobs({ ...deps, url: relay.url });
+    const name = `job:${randomUUID()}`;
+    const got: unknown[] = [];
+    await jobs.handle(name, 1, async (payload) => {
+      got.push(payload);
+    });
+    await jobs.schedule(name, 'x', 1, 0);
+    await eventually(() => got.includes(1));
+    await relay[how]();
+    await jobs.close();
+    await relay.close();
+  }
+});

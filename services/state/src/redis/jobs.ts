@@ -116,7 +116,9 @@ export function createRedisJobs(deps: RedisJobsDeps): Jobs {
       workers.set(name, worker);
     },
     async close() {
-      await Promise.all([...workers.values()].map((worker) => closeWorker(worker, clock)));
+      // With Redis away there is nobody to say goodbye to, and a goodbye would wait for its return.
+      const away = workerClient !== null && workerClient.status !== 'ready';
+      await Promise.all([...workers.values()].map((worker) => closeWorker(worker, away, clock)));
       for (const queue of await Promise.allSettled(queues.values())) {
         if (queue.status === 'fulfilled') await queue.value.close().catch(() => undefined);
       }
@@ -137,16 +139,17 @@ function openWorkerClient(url: string): Redis {
   return client;
 }
 
-/** Lets running handlers end; an unreachable Redis does not hold up the end of the process. */
-async function closeWorker(worker: Worker, clock: Clock): Promise<void> {
+/** Lets running handlers end; a Redis that is away or hangs does not hold up the end of the process. */
+async function closeWorker(worker: Worker, away: boolean, clock: Clock): Promise<void> {
   let timer = { clear: (): void => undefined };
   const late = new Promise<'late'>((resolve) => {
     timer = clock.setTimer(CLOSE_MS, () => resolve('late')) as typeof timer;
   });
-  const ended = worker.close().then(
+  const ended = worker.close(away).then(
     () => 'ended' as const,
     () => 'ended' as const,
   );
-  if ((await Promise.race([ended, late])) === 'late') await worker.close(true).catch(() => undefined);
+  // A second close would be the first one's promise; cut, and leave it.
+  if ((await Promise.race([ended, late])) === 'late') worker.disconnect().catch(() => undefined);
   timer.clear();
 }
