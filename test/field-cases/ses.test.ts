@@ -247,7 +247,8 @@ describe('GB-087 across replicas, GB-014: hints and death', () => {
     assert.ok(performance.now() - started < 10_000);
     assert.equal(textOf(await call(calm, 'echo', { text: 'x' })), 'x');
     assert.equal(textOf(await call(modernAsker(at(1), tokenOf('alice')), 'echo', { text: 'x' })), 'x');
-    const keys = (await admin.run('KEYS', 'lk:*')) as string[];
+    // What the job queue keeps of itself is as many keys whatever happens.
+    const keys = ((await admin.run('KEYS', 'lk:*')) as string[]).filter((key) => !key.startsWith('lk:{jobs}:'));
     assert.ok(keys.length > 0);
     for (const key of keys) assert.ok(Number(await admin.run('PTTL', key)) > 0, `${key} has no end`);
   });
