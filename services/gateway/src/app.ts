@@ -11,6 +11,7 @@ import { createProving, randomToken } from '@lockkeeper/state/nodes/proving';
 import { createNodeWatch } from '@lockkeeper/state/nodes/watch';
 import type { Store } from '@lockkeeper/state/store';
 import { createTaskStore } from '@lockkeeper/state/tasks/task-store';
+import { Registry } from 'prom-client';
 import { createAdminServer } from './http/admin.ts';
 import { createGatewayHttp } from './http/gateway.ts';
 import { createLink } from './link/link.ts';
@@ -35,6 +36,8 @@ export interface GatewayDeps {
   readonly linkSecret?: string;
   /** One process has one set of process metrics. */
   readonly processMetrics: boolean;
+  /** Shown on the admin port too: a node of the same process. */
+  readonly alsoMetrics?: Registry;
 }
 
 export interface Gateway {
@@ -134,7 +137,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   });
   let state: 'starting' | 'running' | 'draining' = 'starting';
   const admin = createAdminServer({
-    registry: metrics.registry,
+    registry: deps.alsoMetrics === undefined ? metrics.registry : Registry.merge([metrics.registry, deps.alsoMetrics]),
     started: () => state !== 'starting',
     notReady: () => [
       ...(state === 'running' ? [] : [`the gateway is ${state}`]),

@@ -17,13 +17,16 @@ import { createStallWatch } from '@lockkeeper/state/nodes/stall-watch';
 import { createNodeWatch } from '@lockkeeper/state/nodes/watch';
 import type { Store } from '@lockkeeper/state/store';
 import { createTaskStore } from '@lockkeeper/state/tasks/task-store';
+import type { Registry } from 'prom-client';
 import type { ChildHost } from './child/environment.ts';
 import { sweepOrphans } from './child/marks.ts';
 import { createSpawn } from './child/spawn.ts';
 import { createDispatcher } from './dispatch.ts';
+import { createAdminServer } from './http/admin.ts';
 import { createKeptState } from './lease/kept-state.ts';
 import { createLinkServer } from './link/server.ts';
 import { createListens } from './listen/listens.ts';
+import { createMetrics } from './observe/metrics.ts';
 import { createBackup } from './parked/backup.ts';
 import { createParked } from './parked/parked.ts';
 import { createPools } from './pool/pools.ts';
@@ -42,11 +45,14 @@ export interface PoolManagerDeps {
   readonly host: Omit<ChildHost, 'tmpDir'>;
   /** Standalone hands its own; else `link.secret`, else one shared through the store. */
   readonly linkSecret?: string;
+  /** No port of its own for the operator: another in this process shows the numbers (`PoolManager.metrics`). */
+  readonly admin?: 'elsewhere';
 }
 
 export interface PoolManager {
-  /** Resolves when calls are taken: the link's address as bound. */
-  start(): Promise<{ readonly address: string; readonly nodeId: string }>;
+  /** Resolves when calls are taken: the link's address and the admin port as bound. */
+  start(): Promise<{ readonly address: string; readonly nodeId: string; readonly adminPort: number | null }>;
+  readonly metrics: Registry;
   /** Takes no new work, lets what runs end for `drainMs`, then ends every child. Idempotent. */
   close(drainMs: number): Promise<void>;
 }
@@ -119,6 +125,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     keptState: createKeptState({ store, clock, log, sessionMaxMs: () => config.current().limits.sessionMaxMs }),
     pools: { lease: (request) => listens.lease(request, pools.lease(request)) },
     listen: listens.listen,
+    onSettled: (facts) => metrics.settled(facts),
   });
   const { host, port } = config.current().link;
   const server = createLinkServer({
@@ -139,7 +146,31 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     for (const spec of next.servers.values()) pools.warm(spec);
   });
 
-  async function start(): Promise<{ address: string; nodeId: string }> {
+  const metrics = createMetrics({
+    servers: () => config.current().servers,
+    pools: () => pools.stats(),
+    link: () => server.stats(),
+    exchanges: () => dispatcher.size,
+    parked: () => parked.size,
+    tasks: () => tasks.size,
+    keys: () => ownership.size,
+    processMetrics: deps.admin !== 'elsewhere',
+  });
+  let ready = false;
+  const admin = createAdminServer({
+    registry: metrics.registry,
+    started: () => ready,
+    notReady: () => [
+      ...(registration === undefined ? ['the node is not registered yet'] : []),
+      ...(closing !== null || server.stats().draining ? ['the node is draining'] : []),
+    ],
+    pools: () => pools.rows(),
+  });
+
+  async function start(): Promise<{ address: string; nodeId: string; adminPort: number | null }> {
+    const { adminHost } = config.current().listen;
+    const adminPort =
+      deps.admin === 'elsewhere' ? null : await admin.listen(adminHost, config.current().link.adminPort);
     await sweepOrphans(tmpDir);
     await nodes.start();
     await backup.start();
@@ -150,7 +181,8 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
       { id: nodeId, incarnation: ownership.incarnation, address, draining: false },
     );
     for (const spec of config.current().servers.values()) pools.warm(spec);
-    return { address: bound, nodeId };
+    ready = true;
+    return { address: bound, nodeId, adminPort };
   }
 
   async function end(drainMs: number): Promise<void> {
@@ -179,11 +211,13 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     await server.destroy();
     await nodes.close();
     stall.close();
+    await admin.close();
   }
 
   let closing: Promise<void> | null = null;
   return {
     start,
+    metrics: metrics.registry,
     close: (drainMs) => {
       closing ??= end(drainMs);
       return closing;

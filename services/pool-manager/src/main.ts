@@ -17,9 +17,9 @@ await runService('pool-manager', async (config, tell) => {
   const store = createStore(snapshot.state, { clock: systemClock, warn: (words) => log.warn({}, words) });
   const jobs = createJobs(snapshot.state, { clock: systemClock, warn: (words) => log.warn({}, words) });
   const manager = await createPoolManager({ config, store, jobs, clock: systemClock, log, host: hostOf(process.env) });
-  const { address, nodeId } = await manager.start();
+  const { address, nodeId, adminPort } = await manager.start();
   return {
-    ready: { link: address, node: nodeId },
+    ready: { link: address, node: nodeId, admin: `http://${snapshot.listen.adminHost}:${adminPort}` },
     close: async () => {
       await manager.close(config.current().limits.drainMs);
       await jobs.close();

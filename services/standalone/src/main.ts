@@ -24,12 +24,17 @@ await runService('standalone', async (config, tell) => {
   const linkSecret = randomToken();
   const manager = await createPoolManager({
     ...{ store, jobs, clock, linkSecret },
+    admin: 'elsewhere',
     config: onLoopback(config),
     log: nodeLogging.log,
     host: hostOf(process.env),
   });
   await manager.start();
-  const gateway = await createGateway({ config, store, clock, logging, linkSecret, processMetrics: true });
+  const gateway = await createGateway({
+    ...{ config, store, clock, logging, linkSecret },
+    processMetrics: true,
+    alsoMetrics: manager.metrics,
+  });
   const { port, adminPort } = await gateway.start();
   const { host, adminHost } = snapshot.listen;
   const [url, admin] = [`http://${host}:${port}`, `http://${adminHost}:${adminPort}`];

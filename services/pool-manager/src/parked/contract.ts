@@ -63,5 +63,7 @@ export interface Parked {
   /** How an exchange ended that is no more; null: nothing is known, or it is another's. */
   outcome(head: Open): Ended | null | Promise<Ended | null>;
   audit(event: ParkedAudit): void;
+  /** Exchanges that wait for a person, or have waited and not ended. */
+  readonly size: number;
   close(): Promise<void>;
 }

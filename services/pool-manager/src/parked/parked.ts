@@ -137,6 +137,9 @@ export function createParked(deps: ParkedDeps): Parked {
       );
     },
     audit,
+    get size() {
+      return placed.size;
+    },
     async close() {
       router.close();
       await Promise.all(writes.values());

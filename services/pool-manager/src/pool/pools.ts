@@ -18,7 +18,7 @@ import { Caps, type FullCap } from './room/caps.ts';
 import { Room } from './room/room.ts';
 import { stopsWanted } from './size.ts';
 import { type StartHandle, startChild } from './starter.ts';
-import { type Counters, type PoolStats, poolStats } from './stats.ts';
+import { type Counters, type PoolRow, type PoolStats, poolRows, poolStats } from './stats.ts';
 
 export interface PoolsDeps {
   readonly connector: Pick<Connector, 'connect'>;
@@ -37,6 +37,8 @@ export interface NodePools extends Pools {
   /** Whether anything lives or waits for an owner key. */
   inUse(owner: string): boolean;
   stats(): PoolStats;
+  /** Every process. */
+  rows(): PoolRow[];
   /** Nothing new is taken, what waits and runs goes on. Resolves when all leases are back, or at the deadline. */
   drain(deadlineMs: number): Promise<void>;
 }
@@ -130,6 +132,10 @@ class AllPools implements NodePools, PoolHost {
   stats(): PoolStats {
     const now = this.clock.now();
     return poolStats(this.registry.every, this.counters, this.health.openCircuits(now), now);
+  }
+
+  rows(): PoolRow[] {
+    return poolRows(this.registry.every, this.clock.now());
   }
 
   async drain(deadlineMs: number): Promise<void> {

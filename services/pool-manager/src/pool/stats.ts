@@ -25,11 +25,48 @@ export interface PoolStats extends ServerStats {
   readonly servers: Readonly<Record<string, ServerStats>>;
 }
 
+/** One process, for an operator. Whose it is is not said. */
+export interface PoolRow {
+  readonly tenant: string;
+  readonly server: string;
+  readonly isolation: string;
+  readonly era: string | null;
+  readonly revision: string | null;
+  readonly state: ChildState;
+  readonly retiring: string | null;
+  readonly ageMs: number;
+  readonly idleMs: number | null;
+  readonly uses: number;
+  readonly leases: number;
+  readonly tainted: boolean;
+  readonly pid: number | null;
+}
+
 export interface Counters {
   starts: number;
   startFailures: number;
   crashes: number;
   evictions: number;
+}
+
+export function poolRows(pools: Iterable<Pool>, now: number): PoolRow[] {
+  return [...pools].flatMap(({ spec, children }) =>
+    [...children].map((child) => ({
+      tenant: spec.tenant,
+      server: spec.name,
+      isolation: spec.isolation,
+      era: child.connection?.profile.era ?? null,
+      revision: child.connection?.profile.revision ?? null,
+      state: child.state,
+      retiring: child.retiring,
+      ageMs: now - child.startedAt,
+      idleMs: child.state === 'idle' ? now - child.idleSince : null,
+      uses: child.grants,
+      leases: child.holders.leases,
+      tainted: child.tainted,
+      pid: child.connection?.pid ?? null,
+    })),
+  );
 }
 
 type Sum = { -readonly [K in keyof ServerStats]: ServerStats[K] };

@@ -60,6 +60,10 @@ export class RaisedConnection implements Connection, CallOwner, Room {
     return this.speaker.profile();
   }
 
+  get pid(): number | undefined {
+    return this.wire.pid;
+  }
+
   get fingerprint(): string {
     return this.speaker.fingerprint;
   }

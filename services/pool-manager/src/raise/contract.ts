@@ -50,6 +50,7 @@ export interface Connection {
   /** Legacy process whose call was cancelled, timed out or lost: never lent to another person (design §5). */
   readonly tainted: boolean;
   readonly uses: number;
+  readonly pid?: number | undefined;
   call(head: Open, members: Uint8Array, reply: UpstreamReply): UpstreamCall;
   readonly closed: Promise<ExitReason>;
   stop(why: string): Promise<void>;

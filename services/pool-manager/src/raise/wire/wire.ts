@@ -65,6 +65,10 @@ export class Wire {
     this.child = spawn(spec, events);
   }
 
+  get pid(): number | undefined {
+    return this.child.pid;
+  }
+
   get pending(): number {
     return this.waiters.size;
   }
