@@ -18,7 +18,9 @@ export class Turn {
   private readonly host: TurnHost;
   private readonly clock: Clock;
   private readonly batonMs: number;
-  private given: AbortController | null = null;
+  private parked = false;
+  /** A turn that is waited for, also while it runs without. */
+  private awaited: AbortController | null = null;
 
   constructor(host: TurnHost, clock: Clock, batonMs: number) {
     this.host = host;
@@ -28,34 +30,43 @@ export class Turn {
 
   giveUp(): void {
     this.host.pause();
-    // One that is still awaited is given up with it.
-    this.given?.abort(new Error('it waits for its caller again'));
-    this.given = new AbortController();
+    this.stopWaiting('it waits for its caller again');
+    this.parked = true;
     this.host.upstream()?.park?.();
     this.host.lease()?.park?.();
   }
 
   /** Null: it has it. Rejects when the exchange is over, or waits again. */
   regain(): Promise<void> | null {
-    const { given } = this;
     const resume = this.host.lease()?.resume;
-    if (given === null || resume === undefined) {
+    if (!this.parked || resume === undefined) {
       this.take();
       return null;
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const awaited = new AbortController();
+    this.awaited = awaited;
     const patience = this.clock.setTimer(this.batonMs, resolve);
-    given.signal.addEventListener('abort', () => reject(given.signal.reason as Error), { once: true });
-    resume(given.signal).then(resolve, reject);
+    awaited.signal.addEventListener('abort', () => reject(awaited.signal.reason as Error), { once: true });
+    resume(awaited.signal)
+      .then(resolve, reject)
+      .finally(() => {
+        if (this.awaited === awaited) this.awaited = null;
+      });
     return promise.then(() => this.take()).finally(() => patience.clear());
   }
 
   end(): void {
-    this.given?.abort(new Error('the exchange has ended'));
+    this.stopWaiting('the exchange has ended');
+  }
+
+  private stopWaiting(why: string): void {
+    this.awaited?.abort(new Error(why));
+    this.awaited = null;
   }
 
   private take(): void {
-    this.given = null;
+    this.parked = false;
     this.host.upstream()?.resume?.();
     this.host.goOn();
   }

@@ -136,7 +136,8 @@ test('one call runs at a time; a parked one gives its turn up, and has it again 
 
 test('a server that does one thing at a time cannot hold an answer up for ever', async () => {
   const { script, calls } = open();
-  const s = stage({ scripts: [script], asks: true, deps: { batonMs: 50 } });
+  const pool = { max: 1, minWarm: 0, idleMs: 60_000, maxAgeMs: 1e9, maxUses: 1000 };
+  const s = stage({ scripts: [script], asks: true, spec: { pool }, deps: { batonMs: 50 } });
   const a = s.open('tools/call', { capabilities: FORM });
   await eventually(() => calls.length === 1);
   const child = s.children[0]!;
@@ -152,6 +153,12 @@ test('a server that does one thing at a time cannot hold an answer up for ever',
   assert.equal(again.keys.length, 1);
   ok(child, calls[1]!, { content: [] });
   assert.equal((await b.ended).result?.resultType, 'complete');
+  // It waits again, so the turn it had waited for is another's.
+  const c = s.open('tools/call', { capabilities: FORM });
+  await eventually(() => calls.length === 3);
+  ok(child, calls[2]!, { content: [] });
+  assert.equal((await c.ended).result?.resultType, 'complete');
+  assert.equal(s.children.length, 1);
   await s.end();
 });
 
