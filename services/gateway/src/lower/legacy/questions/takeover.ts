@@ -12,7 +12,7 @@ import type { Session } from '../../../session/record.ts';
 import type { Voice } from '../contract.ts';
 import { callerOf } from '../gate.ts';
 import type { Handle } from '../handle.ts';
-import { fitting } from '../stream/entry.ts';
+import { type Entry, fitting } from '../stream/entry.ts';
 import type { Streams } from '../stream/streams.ts';
 import { locateAgain } from './rebuild.ts';
 import { type CallRecord, type KeptCall, keepCall } from './record.ts';
@@ -81,7 +81,8 @@ export function createTakeover(deps: TakeoverDeps): Takeover {
   ): Promise<void> {
     const message = locateAgain(kept.record.message);
     if (message === null) return;
-    const voice = voiceOf(session, stream);
+    const append = appender(session, stream);
+    const voice = voiceOf(append);
     const taken = { fromSeq };
     const response = await deps.handle({ ticket, caller: callerOf(session), message, xid, voice, kept, taken });
     if (response === 'left') return kept.leave();
@@ -91,17 +92,22 @@ export function createTakeover(deps: TakeoverDeps): Takeover {
       large.set(xid, text);
       clock.setTimer(LARGE_MS, () => large.delete(xid)).unref?.();
     }
-    await streams.append(session, stream, entry);
+    // Behind all that was heard before it: what comes after a response passes no sieve.
+    await append(entry);
     await kept.end(entry.text === null);
   }
 
-  function voiceOf(session: Session, stream: string): Voice {
+  /** One after another, in the order of the calls. */
+  function appender(session: Session, stream: string): (entry: Entry) => Promise<void> {
     let tail: Promise<void> = Promise.resolve();
-    const append = (entry: Parameters<Streams['append']>[2]): Promise<void> => {
+    return (entry) => {
       const appending = tail.then(() => streams.append(session, stream, fitting(entry)));
       tail = appending.catch((error: unknown) => failed('stream log', error));
       return appending;
     };
+  }
+
+  function voiceOf(append: (entry: Entry) => Promise<void>): Voice {
     return {
       event(xid, seq, text) {
         append({ kind: 'event', xid, seq: seq ?? null, text: decoder.decode(text) }).catch(() => undefined);
