@@ -6,8 +6,8 @@ import type { LeaseRequest } from '../pool/contract.ts';
 import type { PoolLease } from './lease.ts';
 
 export interface WaiterHooks {
-  /** Its time in the queue is over. Gives the milliseconds that it may wait on, or the reason to refuse it. */
-  expired(waiter: Waiter): number | Error;
+  /** Its time in the queue is over. Gives the milliseconds that it may wait on, or the reason to refuse it; null: done. */
+  expired(waiter: Waiter): number | Error | null;
   /** Settled, in whichever way: take it out of the queue. */
   left(waiter: Waiter): void;
 }
@@ -45,7 +45,7 @@ export class Waiter {
   private expire(): void {
     const more = this.hooks.expired(this);
     if (typeof more === 'number') this.timer = this.clock.setTimer(more, () => this.expire());
-    else this.refuse(more);
+    else if (more !== null) this.refuse(more);
   }
 
   private end(): boolean {

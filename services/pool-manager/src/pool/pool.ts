@@ -104,8 +104,6 @@ export class Pool {
       this.waiters.take();
       next.grant(this.grant(child, next.request.owner));
     }
-    // Before anybody is put out for a start.
-    if (this.waiters.size > 0 && this.pressed()) this.serveFromSmaller();
     this.grow();
   }
 
@@ -212,20 +210,18 @@ export class Pool {
     return null;
   }
 
-  private serveFromSmaller(): void {
-    for (const waiter of this.waiters.all()) {
+  /**
+   * Only who would be refused else: told less than its caller can do, a server may fail where the right process would
+   * have asked (design §5 "Fingerprint").
+   */
+  private serveFromSmaller(waiters: readonly Waiter[]): boolean {
+    for (const waiter of waiters) {
       const found = this.host.smaller(this, waiter.request);
       // The same for all of them: they have one fingerprint.
-      if (found === null) return;
+      if (found === null) return false;
       waiter.grant(found.pool.grant(found.child, waiter.request.owner));
     }
-  }
-
-  private pressed(): boolean {
-    const { starting, idle, busy, draining } = this.counts();
-    if (starting + idle + busy + draining >= this.max) return true;
-    const { health, caps, clock } = this.host;
-    return caps.full(this.spec) !== null || health.gate(this.spec.digest, this.facts.key, clock.now()) !== null;
+    return true;
   }
 
   private gated(gate: Gate): void {
@@ -233,6 +229,7 @@ export class Pool {
     const { clock, health } = this.host;
     const rest = gate.untilMs - clock.now();
     if (this.barren && rest > PATIENT_MS) {
+      this.serveFromSmaller(this.waiters.all());
       this.refuseAll(new StartError(gate.words, health.lastTail(this.spec.digest, this.facts.key)));
       return;
     }
@@ -242,13 +239,14 @@ export class Pool {
     });
   }
 
-  private expired(waiter: Waiter): number | Error {
+  private expired(waiter: Waiter): number | Error | null {
     const { clock, health, caps } = this.host;
     const { digest, startTimeoutMs } = this.spec;
     const waited = clock.now() - waiter.since;
     const starting = this.counts().starting > 0 || (this.barren && health.isStarting(digest));
     // The start has a budget of its own, apart from the queue's (GB-026).
     if (starting && waited < startTimeoutMs) return startTimeoutMs - waited;
+    if (this.serveFromSmaller([waiter])) return null;
     if (starting) return new StartError(`it has not finished starting after ${Math.round(waited / 1000)} s`, '');
     const gate = this.barren ? health.gate(digest, this.facts.key, clock.now()) : null;
     if (gate !== null) return new StartError(gate.words, health.lastTail(digest, this.facts.key));

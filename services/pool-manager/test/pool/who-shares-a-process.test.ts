@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Isolation } from '@lockkeeper/protocol/link/keys';
+import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
+import { BusyError } from '../../src/pool/contract.ts';
 import { ASKS, lease, now, numberOf, ownerOf, server, settled, stage } from './stage.ts';
 
 describe('calls side by side', () => {
@@ -223,24 +225,42 @@ describe('fingerprints', () => {
     );
   });
 
-  it('a smaller one serves under pressure, a larger one never', async () => {
+  it('a call waits for the process that was told all its client can, and an idle smaller one makes room', async () => {
     const s = stage({ maxPerServer: 1 });
     const spec = server();
     const small = await lease(s, { spec, capabilities: ASKS });
     const large = lease(s, { spec, capabilities: both });
     assert.equal(await now(large), undefined);
     small.release();
+    await settled();
     const got = await now(large);
-    assert.equal(s.made[numberOf(got)!]!.fingerprint, 'elicitation.form');
-    assert.equal(s.starts, 1);
+    assert.equal(s.made[numberOf(got)!]!.fingerprint, fingerprintOf(both));
 
-    const t = stage({ maxPerServer: 1 });
-    const held = await lease(t, { spec, capabilities: both });
-    const smaller = lease(t, { spec, capabilities: ASKS });
-    held.release();
-    const other = await now(smaller);
-    assert.equal(t.made[numberOf(other)!]!.fingerprint, 'elicitation.form');
-    assert.equal(t.starts, 2);
+    const t = stage();
+    const one = server({ pool: { max: 1 } });
+    (await lease(t, { spec: one, capabilities: ASKS })).release();
+    const first = await lease(t, { spec: one, capabilities: both });
+    const second = lease(t, { spec: one, capabilities: both });
+    assert.equal(await now(second), undefined);
+    first.release();
+    assert.equal(numberOf(await now(second)), numberOf(first));
+  });
+
+  it('a smaller one serves who would be refused else; a larger one never', async () => {
+    const s = stage();
+    const spec = server({ pool: { max: 1 } });
+    (await lease(s, { spec, capabilities: ASKS })).release();
+    await lease(s, { spec, capabilities: both });
+    const second = lease(s, { spec, capabilities: both, waitMs: 1_000 });
+    await s.clock.advance(1_000);
+    assert.equal(s.made[numberOf(await now(second))!]!.fingerprint, 'elicitation.form');
+
+    const t = stage();
+    (await lease(t, { spec, capabilities: both })).release();
+    await lease(t, { spec, capabilities: ASKS });
+    const smaller = lease(t, { spec, capabilities: ASKS, waitMs: 1_000 });
+    await t.clock.advance(1_000);
+    await assert.rejects(smaller, BusyError);
   });
 
   it('and never another person’s', async () => {
