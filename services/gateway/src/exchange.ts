@@ -27,6 +27,8 @@ export interface Authenticated {
   readonly trace: TraceContext;
   /** Monotonic ms (performance.now) of arrival, for audit and metrics. */
   readonly arrivedAt: number;
+  /** Calls back once the reply has been taken by the client's side of the connection, or the client is gone. */
+  readonly replied?: (done: () => void) => void;
 }
 
 /** What `answer` needs to know of the request around an ask. Both eras make it. */

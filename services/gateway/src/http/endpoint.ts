@@ -65,6 +65,24 @@ export function createEndpoint(door: Answers): (request: IncomingMessage, respon
 const BUSY = { reason: 'too-many', retryAfterMs: 1_000 } as const;
 
 function ticketOf(arrived: Arrived, target: McpTarget, caller: Authenticated['caller']): Authenticated {
-  const { xid, snapshot, arrivedAt, headers } = arrived;
-  return { xid, snapshot, route: target.place.route, caller, trace: traceFromHeaders(headers), arrivedAt };
+  const { xid, snapshot, arrivedAt, headers, response } = arrived;
+  const replied = repliedOf(response);
+  return { xid, snapshot, route: target.place.route, caller, trace: traceFromHeaders(headers), arrivedAt, replied };
+}
+
+/** The calls of a batch share a reply, and one listener. */
+function repliedOf(response: ServerResponse): (done: () => void) => void {
+  let waiting: (() => void)[] | null = null;
+  return (done) => {
+    if (response.closed || response.destroyed) return done();
+    if (waiting !== null) {
+      waiting.push(done);
+      return;
+    }
+    const all = [done];
+    waiting = all;
+    response.once('close', () => {
+      for (const one of all) one();
+    });
+  };
 }

@@ -10,6 +10,7 @@ import type { Kind } from '../policy/decide.ts';
 import type { StateContent } from '../seal/state.ts';
 import { answerTask } from '../tasks/answer-task.ts';
 import { answerLegacyTask, servesLegacyTasks } from '../tasks/legacy-tasks.ts';
+import { createPatience } from './aggregate/patience.ts';
 import { callUpstream } from './call.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import type { ListKind } from './catalogue/items.ts';
@@ -62,12 +63,27 @@ export function createRoute(deps: RouteDeps): Route {
     deps.link.cancel?.(principal.tenant, null, xid, principal, exchange.session);
   });
   deps.config.onChange((next) => underWay.reload(next));
-  const room: Room = { deps, delivers, catalogue: createCatalogue(deps), underWay };
+  const room: Room = {
+    deps,
+    delivers,
+    catalogue: createCatalogue(deps),
+    underWay,
+    patience: createPatience(deps.clock),
+  };
   const inFlight = createInFlight();
 
   async function answer(exchange: Exchange, ask: Ask, listener: AnswerListener): Promise<Answer> {
     const leave = inFlight.enter(exchange);
     if (leave === null) return refused('too-many', { retryAfterMs: 1000 });
+    const found = await answered(exchange, ask, listener);
+    // A result that nobody reads is held all the same (auth-security.md T-47). What is asked again is not over.
+    const held = found.kind === 'result' && found.resultType === 'complete';
+    if (held && exchange.replied !== undefined) exchange.replied(leave);
+    else leave();
+    return found;
+  }
+
+  async function answered(exchange: Exchange, ask: Ask, listener: AnswerListener): Promise<Answer> {
     try {
       const sight = sightOf(exchange, false, deps.observer);
       const step = await walk(room, sight, ask, listener);
@@ -79,8 +95,6 @@ export function createRoute(deps: RouteDeps): Route {
     } catch (error) {
       deps.log.warn({ err: error, xid: exchange.xid, method: ask.method }, 'answer failed');
       return refused('internal');
-    } finally {
-      leave();
     }
   }
 

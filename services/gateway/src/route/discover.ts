@@ -9,13 +9,12 @@ import { servedRevisions } from '../era/served.ts';
 import type { AnswerListener, Exchange } from '../exchange.ts';
 import { servesTasks } from '../tasks/offer.ts';
 import { mergeInstructions } from './aggregate/instructions.ts';
-import { tellUnavailable, type Unavailable, unavailableMeta } from './aggregate/outage.ts';
+import { STARTING, tellUnavailable, type Unavailable, unavailableMeta } from './aggregate/outage.ts';
 import type { Entry } from './catalogue/kept.ts';
 import type { ServerProfile } from './catalogue/profile.ts';
-import type { CallFault, Delivers, Step } from './contract.ts';
+import type { Delivers, Step } from './contract.ts';
 import { awaited, faulted, type Room, reach } from './room.ts';
 import type { Sight } from './sight.ts';
-import { atMost } from './wait.ts';
 
 export interface Declared {
   readonly capabilities: ServerCapabilities;
@@ -24,10 +23,7 @@ export interface Declared {
   readonly entries: readonly Entry<ServerProfile>[];
 }
 
-/** An aggregate's client waits for the slowest server no longer than this. */
-const PROFILE_WAIT_MS = 10_000;
 const PARTIAL_TTL_MS = 2000;
-const TOO_LATE: CallFault = { reason: 'timeout', code: -32603, message: '', mayHaveRun: false };
 
 export async function declared(room: Room, sight: Sight): Promise<Declared | Extract<Step, { kind: 'fault' }>> {
   const { aggregate } = sight.exchange.route;
@@ -60,10 +56,8 @@ async function profileOf(room: Room, sight: Sight, spec: ServerSpec) {
   const { exchange } = sight;
   const loading = awaited(exchange, room.catalogue.profile(exchange, reach(room, exchange, spec)));
   if (!exchange.route.aggregate) return loading;
-  return atMost(room.deps.clock, PROFILE_WAIT_MS, Promise.resolve(loading), {
-    kind: 'fault',
-    fault: TOO_LATE,
-  } as const);
+  const { owner } = reach(room, exchange, spec);
+  return room.patience.wait(owner, Promise.resolve(loading), { kind: 'fault', fault: STARTING } as const);
 }
 
 /** Change notices are declared only if they are delivered, and by an aggregate always then: its members change too. */

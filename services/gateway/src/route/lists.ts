@@ -8,7 +8,7 @@ import { findMember, membersOf, stringOf } from '@lockkeeper/protocol/json/scan'
 import type { AnswerListener, Ask } from '../exchange.ts';
 import type { Kind } from '../policy/decide.ts';
 import { servesLegacyTasks } from '../tasks/legacy-tasks.ts';
-import { tellUnavailable, type Unavailable, unavailableMeta } from './aggregate/outage.ts';
+import { STARTING, tellUnavailable, type Unavailable, unavailableMeta } from './aggregate/outage.ts';
 import { tableOf } from './aggregate/table.ts';
 import { LISTS, type List, type ListKind } from './catalogue/items.ts';
 import type { Entry } from './catalogue/kept.ts';
@@ -18,7 +18,6 @@ import type { CallFault, Step } from './contract.ts';
 import { isMethodNotFound, refused } from './refuse.ts';
 import { awaited, faulted, type Room, reach } from './room.ts';
 import type { Sight } from './sight.ts';
-import { atMost } from './wait.ts';
 
 export const KIND_OF: Readonly<Record<ListKind, Kind>> = {
   tools: 'tool',
@@ -34,8 +33,6 @@ type Share =
   | { readonly kind: 'unoffered'; readonly spec: ServerSpec }
   | { readonly kind: 'fault'; readonly spec: ServerSpec; readonly fault: CallFault; readonly last?: Entry<List> };
 
-/** How long an aggregate waits for one of its servers; the load goes on and serves the next caller. */
-const SHARE_WAIT_MS = 10_000;
 /** A list that a failed refresh leaves standing is shown this long (protocol.md §2.10 "Stale on error", GB-132). */
 const LAST_GOOD_MS = 10 * 60 * 1000;
 /** How long a client may keep an answer from which a server is missing. */
@@ -90,7 +87,8 @@ async function shareOf(
   if (!sight.shows(spec.name, KIND_OF[kind])) return { kind: 'unoffered', spec };
   const loading = loadShare(room, sight, spec, kind, from);
   if (!exchange.route.aggregate) return loading;
-  return atMost(room.deps.clock, SHARE_WAIT_MS, loading, failedShare(room, sight, spec, kind, TOO_LATE));
+  const { owner } = reach(room, exchange, spec);
+  return room.patience.wait(owner, loading, failedShare(room, sight, spec, kind, STARTING));
 }
 
 async function loadShare(
@@ -122,8 +120,6 @@ function failedShare(room: Room, sight: Sight, spec: ServerSpec, kind: ListKind,
   const recent = last !== undefined && room.deps.clock.now() - last.loadedAt < LAST_GOOD_MS;
   return { kind: 'fault', spec, fault, ...(recent ? { last } : {}) };
 }
-
-const TOO_LATE: CallFault = { reason: 'timeout', code: -32603, message: '', mayHaveRun: false };
 
 function compose(
   room: Room,

@@ -3,6 +3,7 @@
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Era } from '@lockkeeper/protocol/mcp/revision';
 import type { Exchange } from '../exchange.ts';
+import type { Patience } from './aggregate/patience.ts';
 import type { Catalogue } from './catalogue/catalogue.ts';
 import type { Outcome } from './catalogue/kept.ts';
 import type { CallFault, Delivers, RouteDeps, Step, Upstream } from './contract.ts';
@@ -15,6 +16,7 @@ export interface Room {
   readonly catalogue: Catalogue;
   readonly delivers: Delivers;
   readonly underWay: UnderWay;
+  readonly patience: Patience;
 }
 
 export function reach(room: Room, exchange: Exchange, spec: ServerSpec): Upstream {

@@ -3,6 +3,7 @@
 // unknown everywhere at once or a moment later. Unreachable state is said as such, never taken for "unknown" (GB-142).
 
 import type { ConfigSource } from '@lockkeeper/protocol/config/settings';
+import type { Principal } from '@lockkeeper/protocol/link/frames';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Store } from '@lockkeeper/state/store';
 import { LRUCache } from 'lru-cache';
@@ -44,6 +45,8 @@ export interface SessionsDeps {
   readonly random: Random;
   readonly hints: Hints;
   readonly failed: (what: string, error: unknown) => void;
+  /** A session made room for another of the same principal. */
+  readonly evicted?: (principal: Principal, id: string) => void;
 }
 
 /** How long a read is believed. */
@@ -63,7 +66,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
   const cache = new LRUCache<string, Cached>({ max: CACHE_CAP });
   const reads = new Map<string, Promise<Session | null>>();
   const renewing = new Set<string>();
-  const owned = createOwned({ store, end: endById });
+  const owned = createOwned({ store, end: endById, evicted: deps.evicted ?? (() => undefined) });
   const limits = () => deps.config.current().limits;
 
   deps.hints.on((hint) => {

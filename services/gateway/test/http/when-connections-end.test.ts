@@ -85,6 +85,22 @@ test('T-47: a client that never reads a large result is let go', async () => {
   socket.destroy();
 });
 
+test('T-47: an answer counts as long as its client does not read it, and no longer than the client is there', async () => {
+  const rig = await startRig();
+  let taken = 0;
+  const socket = await startLargeCall(rig);
+  const { exchange } = rig.seen[0]!;
+  exchange.replied?.(() => taken++);
+  const small = await sendModern(rig.port, CALL);
+  assert.equal(small.status, 200);
+  assert.equal(taken, 0);
+  socket.destroy();
+  await until(() => taken === 1);
+  exchange.replied?.(() => taken++);
+  assert.equal(taken, 2);
+  await rig.close();
+});
+
 test('GB-141: a drain does not cut a large result that is still on its way', async () => {
   const rig = await startRig();
   const socket = await startLargeCall(rig);

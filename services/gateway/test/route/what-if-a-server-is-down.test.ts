@@ -108,3 +108,35 @@ test('a route that is gone from the newest configuration is unavailable', async 
   const answer = await stage.route.answer(old, askOf('tools/list', '{}'), { event: () => {} });
   assert.equal(refusalOf(answer).reason, 'unavailable');
 });
+
+test('a server that never starts lets one list wait, and the next ones are served at once until it has started', async () => {
+  let start = (): void => {};
+  const pending = new Promise<undefined>((resolve) => {
+    start = () => resolve(undefined);
+  });
+  const servers: Record<string, FakeServer> = {
+    a: { tools: ['{"name":"t"}'] },
+    b: { tools: ['{"name":"u"}'], before: () => pending },
+  };
+  const stage = stageOf({ servers });
+  const list = async (ms: number) => {
+    const answering = stage.ask('tools/list', '{}', ALL);
+    let settled = false;
+    void answering.then(() => (settled = true));
+    for (let i = 0; i < 5; i++) await new Promise((resume) => setImmediate(resume));
+    assert.equal(settled, false);
+    stage.clock.advance(ms);
+    return await answering;
+  };
+  for (const answer of [await list(10_000), await list(100), await list(100)]) {
+    assert.deepEqual(names(answer), ['a__t']);
+    const [missing] = metaOf(answer)['lockkeeper/unavailable'] as { server: string; reason: string }[];
+    assert.deepEqual([missing?.server, missing?.reason], ['b', 'starting']);
+  }
+  const discovering = stage.ask('server/discover', '{}', ALL);
+  for (let i = 0; i < 5; i++) await new Promise((resume) => setImmediate(resume));
+  stage.clock.advance(100);
+  assert.deepEqual(Object.keys(read(await discovering).capabilities).includes('tools'), true);
+  start();
+  await eventually(async () => names(await stage.ask('tools/list', '{}', ALL)).length === 2, { deadlineMs: 5000 });
+});

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Clock, systemClock } from '@lockkeeper/state/clock';
 import { createMemoryStore } from '@lockkeeper/state/memory/store';
-import { allow, type FakeServer, fault, names, read, refusalOf, snapshotOf, stageOf } from './stage.ts';
+import { allow, askOf, type FakeServer, fault, names, read, refusalOf, snapshotOf, stageOf } from './stage.ts';
 
 const rule = (groups: string[], tools: string[]) => ({
   name: groups.join(),
@@ -222,4 +222,17 @@ test('a person over the limit of requests in flight is told so, another is not',
   open();
   for (const answer of await Promise.all([...first, other])) assert.equal(answer.kind, 'result');
   assert.equal((await stage.ask('tools/call', '{"name":"t"}')).kind, 'result');
+});
+
+test('an answer that has not been taken counts as in flight', async () => {
+  const stage = stageOf({ servers: { s: {} }, limits: { maxInFlightPerPrincipal: 1 } });
+  const taken: (() => void)[] = [];
+  const ask = () => {
+    const exchange = { ...stage.exchange(), replied: (done: () => void) => void taken.push(done) };
+    return stage.route.answer(exchange, askOf('tools/call', '{"name":"t"}'), { event: () => {} });
+  };
+  assert.equal((await ask()).kind, 'result');
+  assert.equal(refusalOf(await ask()).reason, 'too-many');
+  taken.shift()?.();
+  assert.equal((await ask()).kind, 'result');
 });

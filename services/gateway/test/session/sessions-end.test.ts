@@ -10,7 +10,7 @@ import type { Store } from '@lockkeeper/state/store';
 import type { Authenticated } from '../../src/exchange.ts';
 import { createAttachments } from '../../src/session/attachments.ts';
 import { createHints } from '../../src/session/hints.ts';
-import { recordKey } from '../../src/session/keys.ts';
+import { holderKey, indexKey, inFlightKey, recordKey, streamHolderKey } from '../../src/session/keys.ts';
 import type { Session } from '../../src/session/record.ts';
 import { createSessions, type Opening } from '../../src/session/sessions.ts';
 import { manualClock } from './manual-clock.ts';
@@ -132,6 +132,27 @@ test('what is attached keeps the session, and is told once when it ends', async 
   await clock.advance(30_000);
   assert.equal(told, 1);
   a.attachments.close();
+});
+
+test('at the cap a session in use makes no room: one whose call runs, one whose stream is open', async () => {
+  const { clock, store, replica } = setUp();
+  const a = replica();
+  const [calling, streaming, idle] = [await opened(a), await opened(a), await opened(a)];
+  await clock.advance(1000);
+  await store.addToSet(inFlightKey('acme', calling.id), '["1","x"]', 10, IDLE);
+  const holder = streamHolderKey('acme', streaming.id, 'get-1');
+  await store.addToSet(indexKey('acme', streaming.id), holder, 10, IDLE);
+  await store.set(holder, 'token', IDLE);
+  const fourth = await opened(a);
+  const kinds = async () =>
+    Promise.all([calling, streaming, idle].map(async ({ id }) => (await replica().sessions.find(ticketOf(), id)).kind));
+  assert.deepEqual(await kinds(), ['found', 'found', 'unknown']);
+  await store.set(holderKey('acme', fourth.id), 'token', IDLE);
+  assert.equal((await a.sessions.open(ticketOf(), a.sessions.mint(), opening)).kind, 'full');
+  // Its socket's replica is gone: nothing renews what it held.
+  await store.delete(holder);
+  await opened(a);
+  assert.deepEqual(await kinds(), ['found', 'unknown', 'unknown']);
 });
 
 test('GB-139: at the cap the session seen longest ago makes room, for its own principal only', async () => {

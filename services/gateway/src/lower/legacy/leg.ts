@@ -1,12 +1,14 @@
 // The legacy leg (protocol.md Part 3): verbs in, sessions and calls behind, one reply out. Put together here; each
 // file beside it does one part. It holds sockets and calls in flight only, everything else is in the store.
 
+import type { Principal } from '@lockkeeper/protocol/link/frames';
 import { HEADER } from '@lockkeeper/protocol/mcp/headers';
 import type { Authenticated } from '../../exchange.ts';
 import type { Headers, HttpOut, LegacyLeg } from '../../http/contract.ts';
 import { createAttachments } from '../../session/attachments.ts';
 import { createBelongings } from '../../session/belongings.ts';
 import { createHints } from '../../session/hints.ts';
+import { sessionHash } from '../../session/id.ts';
 import { createInFlight } from '../../session/in-flight.ts';
 import { createPresence } from '../../session/presence.ts';
 import type { Session } from '../../session/record.ts';
@@ -47,7 +49,10 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
   const { store, clock, config, random, answer, recorder } = deps;
   const failed = (what: string, error: unknown): void => deps.log.warn('legacy leg', { hint: what, error });
   const hints = createHints(store, (error) => failed('hint', error));
-  const sessions = createSessions({ store, config, clock, random, hints, failed });
+  const evicted = ({ tenant }: Principal, id: string): void => {
+    deps.log.warn('an unused session made room (limits.maxSessionsPerPrincipal)', { tenant, hint: sessionHash(id) });
+  };
+  const sessions = createSessions({ store, config, clock, random, hints, failed, evicted });
   const attachments = createAttachments({ sessions, hints, clock, failed });
   const inFlight = createInFlight({ store, link: deps.link, hints, attachments, clock, failed });
   const presence = createPresence({ store, clock, random, failed });

@@ -15,9 +15,16 @@ export interface Unavailable {
   readonly fault: CallFault;
 }
 
+/** It has not failed, it is not there yet. */
+export const STARTING: CallFault = { reason: 'timeout', code: -32603, message: '', mayHaveRun: false };
+
 const NO_ASK = { method: '', bytes: new Uint8Array(0), params: [], progress: false } as const;
 
 function sayWhy(exchange: Exchange, { spec, fault }: Unavailable): { server: string; reason: string; message: string } {
+  if (fault === STARTING) {
+    const words = `Server "${spec.name}" is still starting. List again in a moment.`;
+    return { server: spec.name, reason: 'starting', message: words };
+  }
   const { reason, message } = refusalOf(fault, spec, null, exchange, NO_ASK);
   return { server: spec.name, reason, message: message ?? row(reason).words };
 }
