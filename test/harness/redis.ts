@@ -35,6 +35,14 @@ export async function startRedis(): Promise<StartedRedis> {
   throw new Error(NOTHING);
 }
 
+/** One of its own, empty and never shared: for tests that take it away. */
+export async function startEmptyRedis(): Promise<StartedRedis> {
+  const local = await startLocal();
+  if (local !== null) return local;
+  if (await dockerAnswers()) return startContainer('redis:8-alpine');
+  throw new Error(NOTHING);
+}
+
 async function startContainer(image: string): Promise<StartedRedis> {
   process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true';
   const { GenericContainer } = await import('testcontainers');
