@@ -116,6 +116,7 @@ describe('GB-088: an answer that races the end of its request', () => {
     const round = async (n: number) => {
       const connection = await openRaw(at('told'));
       connection.write(requestBytes(at('told'), modernRequest({ ...later((n * 7) % 20, `round ${n}`), token })));
+      // No wait for anything: the moment of leaving is what the rounds vary.
       await new Promise((resolve) => setTimeout(resolve, (n * 11) % 20));
       connection.destroy();
     };

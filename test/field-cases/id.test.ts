@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { within } from '../harness/eventually.ts';
 import { type Lockkeeper, startStandalone } from '../harness/lockkeeper.ts';
 import { callLegacy, openLegacySession } from '../harness/messages.ts';
 import { asker, call, ERAS, legacyAsker, modernAsker, seenBy, server, textOf } from './stage.ts';
@@ -19,7 +20,7 @@ before(async () => {
       server('modern', 'says-anything', { isolation: 'shared', env: { ERA: 'modern' }, more: { pool: { max: 1 } } }),
       server('errors', 'returns-errors'),
       server('pings', 'says-anything'),
-      server('wrong', 'answers-twice', { isolation: 'shared', more: { callTimeoutMs: 10_000 } }),
+      server('wrong', 'answers-twice', { isolation: 'shared', more: { callTimeoutMs: 30_000 } }),
     ],
   });
 });
@@ -107,11 +108,9 @@ describe('GB-082: a server that answers with wrong ids', () => {
     for (const tool of ['string', 'null', 'zero']) {
       it(`(${tool}) fails the ${era} call in time, and nobody else's`, async () => {
         const ask = await asker(era, at('wrong'));
-        const started = performance.now();
-        const { result } = await call(ask, tool);
+        // Before the call's own deadline: the answer came, if a useless one.
+        const { result } = await within(call(ask, tool), 15_000, 'an error');
         assert.equal(result?.isError, true);
-        // Well before the call's own deadline: the answer came, if a useless one.
-        assert.ok(performance.now() - started < 5_000);
         assert.equal(textOf(await call(ask, 'echo', { text: 'next' })), 'next');
       });
     }

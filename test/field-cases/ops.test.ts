@@ -145,7 +145,6 @@ describe('GB-141: SIGTERM during calls', () => {
       await eventually(async () =>
         assert.match((await probe(lockkeeper.admin, '/metrics')).text, /^lockkeeper_exchange_open 10$/m),
       );
-      const started = performance.now();
       process.kill(lockkeeper.process.pid, 'SIGTERM');
       const answers = await Promise.all(calls);
       assert.deepEqual(
@@ -157,7 +156,6 @@ describe('GB-141: SIGTERM during calls', () => {
       }
       const { code } = await within(lockkeeper.process.exited, 15_000, 'exit');
       assert.equal(code, 0);
-      assert.ok(performance.now() - started < 15_000);
     } finally {
       await lockkeeper.stop();
     }

@@ -241,10 +241,9 @@ describe('GB-087 across replicas, GB-014: hints and death', () => {
     const { ask } = await open('alice', 2);
     const calm = await legacyAsker(at(0), { token: tokenOf('erin') });
     await cluster.gateways[2]!.process.kill();
-    const started = performance.now();
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => ask(n % 2, 'tools/list')));
+    const asked = Array.from({ length: 20 }, (_, n) => ask(n % 2, 'tools/list'));
+    const answers = await within(Promise.all(asked), 15_000, 'twenty answers');
     for (const { status } of answers) assert.equal(status, 200);
-    assert.ok(performance.now() - started < 10_000);
     assert.equal(textOf(await call(calm, 'echo', { text: 'x' })), 'x');
     assert.equal(textOf(await call(modernAsker(at(1), tokenOf('alice')), 'echo', { text: 'x' })), 'x');
     // What the job queue keeps of itself is as many keys whatever happens.
