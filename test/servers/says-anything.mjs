@@ -36,6 +36,8 @@ function together({ of, cut }, message) {
   setTimeout(() => process.stdout.write(all.slice(-cut)), 50);
 }
 
+let piecing = Promise.resolve();
+
 async function pieces({ bytes }, { id }) {
   const head = `{"jsonrpc":"2.0","id":${id},"result":{"content":[{"type":"text","text":"`;
   const tail = '"}]}}';
@@ -52,9 +54,12 @@ const ACTS = {
     const token = JSON.stringify(params._meta?.progressToken ?? null);
     write(args.lines.join('\n').replaceAll('$ID', JSON.stringify(id)).replaceAll('$TOKEN', token));
   },
-  later: (args, message) => setTimeout(() => reply(message, text(args.text)), args.ms),
+  // Never into the middle of a line.
+  later: (args, message) => setTimeout(() => void piecing.then(() => reply(message, text(args.text))), args.ms),
   together,
-  pieces: (args, message) => void pieces(args, message),
+  pieces(args, message) {
+    piecing = piecing.then(() => pieces(args, message));
+  },
   seen: (_args, message) => reply(message, text(JSON.stringify(seen))),
   pid: (_args, message) => reply(message, text(process.pid)),
 };
