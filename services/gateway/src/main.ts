@@ -9,7 +9,7 @@ import { createLogging } from './observe/logger.ts';
 await runService('gateway', async (config, tell) => {
   const snapshot = config.current();
   const logging = createLogging({ level: snapshot.log.level, service: 'gateway' });
-  tell.by((words) => logging.log.warn(words));
+  tell.by((words) => logging.log.warn(words), logging.flush);
   if (snapshot.state.kind === 'memory') {
     throw new Error('state: memory cannot be shared by processes; set state: redis://… or run standalone (npm start)');
   }
@@ -22,7 +22,7 @@ await runService('gateway', async (config, tell) => {
       const { drainMs, drainLeadMs } = config.current().limits;
       await gateway.close(drainMs, drainLeadMs);
       await store.close();
-      logging.flush();
+      await logging.flush();
     },
   };
 });

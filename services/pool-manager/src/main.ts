@@ -10,7 +10,7 @@ import { createLogging } from './observe/logger.ts';
 await runService('pool-manager', async (config, tell) => {
   const snapshot = config.current();
   const { log, flush } = createLogging({ level: snapshot.log.level });
-  tell.by((words) => log.warn({}, words));
+  tell.by((words) => log.warn({}, words), flush);
   if (snapshot.state.kind === 'memory') {
     throw new Error('state: memory cannot be shared by processes; set state: redis://… or run standalone (npm start)');
   }
@@ -24,7 +24,7 @@ await runService('pool-manager', async (config, tell) => {
       await manager.close(config.current().limits.drainMs);
       await jobs.close();
       await store.close();
-      flush();
+      await flush();
     },
   };
 });

@@ -17,7 +17,13 @@ await runService('standalone', async (config, tell) => {
   const snapshot = config.current();
   const logging = createLogging({ level: snapshot.log.level, service: 'gateway' });
   const nodeLogging = createNodeLogging({ level: snapshot.log.level });
-  tell.by((words) => logging.log.warn(words));
+  tell.by(
+    (words) => logging.log.warn(words),
+    async () => {
+      await nodeLogging.flush();
+      await logging.flush();
+    },
+  );
   const clock = systemClock;
   const store = createStore(snapshot.state, { clock, warn: (words) => logging.log.warn(words) });
   const jobs = createJobs(snapshot.state, { clock, warn: (words) => logging.log.warn(words) });
@@ -47,8 +53,8 @@ await runService('standalone', async (config, tell) => {
       await manager.close(drainMs);
       await jobs.close();
       await store.close();
-      logging.flush();
-      nodeLogging.flush();
+      await logging.flush();
+      await nodeLogging.flush();
     },
   };
 });

@@ -94,7 +94,8 @@ export interface Logging {
   readonly log: Log;
   /** The audit sink: the same stream, whatever the log level. */
   readonly writeAudit: (row: AuditRow) => void;
-  flush(): void;
+  /** Resolves when everything is written out. */
+  flush(): Promise<void>;
 }
 
 export function createLogging(options: {
@@ -123,6 +124,6 @@ export function createLogging(options: {
       const when = new Date().toISOString();
       stream.write(`${JSON.stringify({ level: INFO, time: when, ...base, kind: 'audit', ...row })}\n`);
     },
-    flush: () => lines.flush(),
+    flush: () => new Promise<void>((done) => lines.flush(() => done())),
   };
 }

@@ -34,11 +34,15 @@ export function allowListed(fields: Record<string, unknown>): Record<string, unk
 
 export interface Logging {
   readonly log: Log;
-  flush(): void;
+  /** Resolves when everything is written out. */
+  flush(): Promise<void>;
 }
 
+/** Not 0: a flush would then not wait for what is being written. */
+const AT_ONCE = 1;
+
 export function createLogging(options: { readonly level: string; readonly stream?: DestinationStream }): Logging {
-  const stream = options.stream ?? destination({ fd: 1, sync: false });
+  const stream = options.stream ?? destination({ fd: 1, sync: false, minLength: AT_ONCE });
   const lines = pino(
     {
       level: options.level,
@@ -55,6 +59,6 @@ export function createLogging(options: { readonly level: string; readonly stream
       info: (fields, words) => lines.info(fields, words),
       warn: (fields, words) => lines.warn(fields, words),
     },
-    flush: () => lines.flush(),
+    flush: () => new Promise<void>((done) => lines.flush(() => done())),
   };
 }

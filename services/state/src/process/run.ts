@@ -1,6 +1,7 @@
 // What every main has in common: which configuration file, how it is read again, what a signal does, what is printed.
 // Faults of the configuration end the process with all of them at once and exit code 2.
 
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError, type ConfigFault, faultLine } from '../config/faults.ts';
 import { type WatchedConfig, watchConfig } from '../config/watch.ts';
@@ -19,17 +20,19 @@ export interface RunningService {
 
 /** Where reports about the configuration go: standard error until the service has a log. */
 export interface Tell {
-  by(report: (words: string) => void): void;
+  /** `flush` writes out what the log still holds, so that the last sentence is the last. */
+  by(report: (words: string) => void, flush: () => Promise<void>): void;
 }
 
 export type StartService = (config: WatchedConfig, tell: Tell) => Promise<RunningService>;
 
-const USAGE = 'Usage: --config FILE (or LOCKKEEPER_CONFIG). See ops/config-reference.md.';
+const USAGE = 'Usage: --config FILE (or LOCKKEEPER_CONFIG=FILE). See ops/config-reference.md.';
 
 export async function runService(name: string, start: StartService): Promise<void> {
   checkNode();
   const path = configPath();
   let report: (words: string) => void = (words) => process.stderr.write(`${name}: ${words}\n`);
+  let flush = async (): Promise<void> => undefined;
   const tellFaults = (faults: readonly ConfigFault[]): void => {
     report(`the configuration has faults, the last good one stays:\n${faults.map(faultLine).join('\n')}`);
   };
@@ -41,13 +44,15 @@ export async function runService(name: string, start: StartService): Promise<voi
       onListenerError: (error) => report(`a reload was not taken everywhere: ${String(error)}`),
     });
     const service = await start(config, {
-      by: (next) => {
+      by: (next, flushNext) => {
         report = next;
+        flush = flushNext;
       },
     });
     endOnSignal(config, service, (words) => report(words));
     say(service);
   } catch (error) {
+    await flush();
     const faults = error instanceof ConfigError ? error.faults.map(faultLine).join('\n') : null;
     process.stderr.write(
       `${faults ?? `${name} could not start: ${error instanceof Error ? error.message : String(error)}`}\n`,
@@ -65,12 +70,24 @@ function checkNode(): void {
   process.exit(1);
 }
 
+/** Absolute, so that a message about it says where was looked. */
 function configPath(): string {
-  const { values } = parseArgs({ options: { config: { type: 'string' } }, strict: true });
-  const path = values.config ?? process.env.LOCKKEEPER_CONFIG;
-  if (path !== undefined && path !== '') return path;
+  const path = givenPath();
+  if (path !== undefined && path !== '') return resolve(path);
   process.stderr.write(`${USAGE}\n`);
   process.exit(2);
+}
+
+function givenPath(): string | undefined {
+  try {
+    const { values } = parseArgs({ options: { config: { type: 'string' } }, strict: true });
+    return values.config ?? process.env.LOCKKEEPER_CONFIG;
+  } catch (error) {
+    // Its first sentence names the argument; what follows is about programs.
+    const [said = ''] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/);
+    process.stderr.write(`${said}.\n`);
+    return undefined;
+  }
 }
 
 function say({ ready, banner }: RunningService): void {

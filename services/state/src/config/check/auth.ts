@@ -50,7 +50,8 @@ function checkIssuer(draft: Draft, issuer: Item, report: Report): void {
   const fault = file === undefined ? null : keyFileFault(draft.absolute(file));
   if (fault !== null) {
     const path = [...issuer.path, 'jwksFile'];
-    report(path, `the key file ${draft.shown(path)} ${fault}: put the issuer’s JWKS there (relative to this file)`);
+    const words = `the key file ${draft.shown(path)} ${fault}: put the issuer’s JWKS there (relative to this file)`;
+    report(path, fault === MISSING ? `${words}; to try it out, \`npm run token\` makes one` : words);
   }
 }
 
@@ -58,12 +59,14 @@ function hostOf(uri: string): string {
   return URL.canParse(uri) ? new URL(uri).hostname.replace(/^\[|\]$/g, '') : '';
 }
 
+const MISSING = 'does not exist';
+
 function keyFileFault(file: string): string | null {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'does not exist' : 'cannot be read';
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? MISSING : 'cannot be read';
   }
   try {
     const { keys } = JSON.parse(text) as { keys?: unknown };
