@@ -42,7 +42,7 @@ export class PooledChild {
 
   /** A new call may run on it now. */
   get takes(): boolean {
-    if (!this.live || this.retiring !== null) return false;
+    if (!this.live || this.retiring !== null || this.connection?.gone === true) return false;
     return !this.baton || (this.holders.running === 0 && !this.holders.awaited);
   }
 

@@ -72,6 +72,10 @@ export class RaisedConnection implements Connection, CallOwner, Room {
     return this.calls.size;
   }
 
+  get gone(): boolean {
+    return this.wire.exited !== null;
+  }
+
   get tainted(): boolean {
     return this.stopped || (this.speaker.taints && this.wire.unquiet);
   }

@@ -50,6 +50,8 @@ export interface Connection {
   /** Legacy process whose call was cancelled, timed out or lost: never lent to another person (design §5). */
   readonly tainted: boolean;
   readonly uses: number;
+  /** Its process has ended, though `closed` may not have been heard yet: nothing may be begun on it. */
+  readonly gone?: boolean;
   readonly pid?: number | undefined;
   call(head: Open, members: Uint8Array, reply: UpstreamReply): UpstreamCall;
   readonly closed: Promise<ExitReason>;

@@ -56,6 +56,7 @@ export class FakeConnection implements Connection {
   open = 0;
   uses = 0;
   tainted = false;
+  gone = false;
   stopped: string | null = null;
   /** Held back: the process takes its time to end. */
   holdStop: Promise<void> | null = null;

@@ -60,6 +60,23 @@ describe('the history of crashes', () => {
   });
 });
 
+describe('a process that has ended, before its pool hears of it', () => {
+  it('is lent to nobody: who waits gets another one', async () => {
+    const s = stage();
+    const spec = server({ pool: { max: 1 } });
+    const first = await lease(s, { spec, capabilities: ASKS });
+    const waiting = lease(s, { spec, capabilities: ASKS });
+    assert.equal(await now(waiting), undefined);
+    s.made[0]!.gone = true;
+    first.release();
+    assert.equal(await now(waiting), undefined);
+    s.made[0]!.crash();
+    await settled();
+    await s.clock.advance(1_000);
+    assert.equal(numberOf(await now(waiting)), 1);
+  });
+});
+
 describe('a start that fails', () => {
   it('GB-018: reaches all who waited for it at once, with the tail for the operator', async () => {
     const s = stage();
