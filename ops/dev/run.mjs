@@ -10,7 +10,7 @@
 // biome-ignore lint/style/useNodejsImportProtocol: Node 12 knows no `node:` names.
 import { spawn, spawnSync } from 'child_process';
 // biome-ignore lint/style/useNodejsImportProtocol: as above.
-import { existsSync, readFileSync } from 'fs';
+import { existsSync, readFileSync, unlinkSync, writeFileSync } from 'fs';
 // biome-ignore lint/style/useNodejsImportProtocol: as above.
 import { delimiter, dirname, join } from 'path';
 // biome-ignore lint/style/useNodejsImportProtocol: as above.
@@ -22,6 +22,7 @@ const MODULES = join(ROOT, 'node_modules');
 const NODE = join(MODULES, 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 /** Sizes of V8's spaces, as measured (ops/decisions): for whatever runs a service. */
 const NODE_OPTIONS = join(ROOT, 'ops', 'node-options.json');
+const LOCK = join(ROOT, '.install.lock');
 const DEMO = join('ops', 'dev', 'demo.yaml');
 const TESTS = ['services/*/test/**/*.test.ts', 'test/**/*.test.ts'];
 
@@ -37,8 +38,56 @@ function checkNode() {
   );
 }
 
+function isInstalled() {
+  return existsSync(join(MODULES, '.package-lock.json'));
+}
+
+/** Two at once would take each other's files away: one installs, others wait until it has ended. */
 function install() {
-  if (existsSync(join(MODULES, '.package-lock.json'))) return;
+  let told = false;
+  while (!isInstalled() || existsSync(LOCK)) {
+    const holder = takeLock();
+    if (holder === null) {
+      if (!isInstalled()) installNow();
+      dropLock();
+      return;
+    }
+    if (!told && holder > 0) {
+      console.error(`Dependencies are being installed by process ${holder}: waiting for it.`);
+      told = true;
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+  }
+}
+
+/** Null: it is ours. Else the process that has it; a lock whose process is no more is taken away. */
+function takeLock() {
+  try {
+    writeFileSync(LOCK, String(process.pid), { flag: 'wx' });
+    return null;
+  } catch (error) {
+    if (error.code !== 'EEXIST') giveUp(`${LOCK} cannot be written (${error.code}): run \`npm ci\` yourself.`);
+  }
+  let holder = 0;
+  try {
+    holder = Number(readFileSync(LOCK, 'utf8'));
+    // Just made, and not written yet.
+    if (holder > 0) process.kill(holder, 0);
+  } catch (error) {
+    if (error.code === 'ESRCH') dropLock();
+  }
+  return holder;
+}
+
+function dropLock() {
+  try {
+    unlinkSync(LOCK);
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+  }
+}
+
+function installNow() {
   console.error('Dependencies are missing: running `npm ci` once, this takes a minute.');
   const npm = process.env.npm_execpath;
   const done = npm

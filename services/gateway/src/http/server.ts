@@ -113,6 +113,9 @@ const LEAVING: Refusal = {
   next: 'Send it again on a new connection.',
 };
 
+// `httpAllowHalfOpen` stays off: a client's FIN is its going away. A client that leaves and one that has only finished
+// sending look alike until something is written, and leaving has to end the call now (protocol.md §2.5).
+
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 function createApp(handle: Handler): FastifyInstance {
