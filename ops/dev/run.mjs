@@ -118,7 +118,11 @@ function argumentsFor(what, rest) {
     const options = JSON.parse(readFileSync(NODE_OPTIONS, 'utf8'));
     return [...options, 'services/standalone/src/main.ts', ...(configured ? [] : ['--config', DEMO]), ...rest];
   }
-  if (what === 'test') return ['--test', '--test-timeout=180000', ...(rest.length > 0 ? rest : TESTS)];
+  if (what === 'test') {
+    // With a state file the runner leaves out what passed in an earlier run of the same list (.ci/run).
+    const again = process.env.TEST_RERUN_STATE ? [`--test-rerun-failures=${process.env.TEST_RERUN_STATE}`] : [];
+    return ['--test', '--test-timeout=180000', ...again, ...(rest.length > 0 ? rest : TESTS)];
+  }
   return [what, ...rest];
 }
 
