@@ -142,7 +142,8 @@ export const CATALOGUE = {
     code: 10017,
     toolResult: true,
     retry: 'never',
-    words: 'The operator has taken away the route, the server or the permission while this ran; it may have run in part.',
+    words:
+      'The operator has taken away the route, the server or the permission while this ran; it may have run in part.',
     next: 'Check what it did; ask the operator whether this is meant to be.',
   },
   capability: {

@@ -47,7 +47,10 @@ export function createHttpServer(deps: HttpServerDeps): HttpServer {
   const walk = createEndpoint(createDoor({ ...deps, draining: () => draining }));
   const app = createApp((request, response) => {
     connections.serving(request, response);
-    if (closing) return turnAway(response, deps.newId());
+    if (closing) {
+      deps.metrics.httpResponse(request.method ?? '', statusOf(LEAVING));
+      return turnAway(response, deps.newId());
+    }
     walk(request, response).catch((error: unknown) => {
       deps.log.error('a request ended in an unexpected way', { error });
       if (response.headersSent) response.destroy();
