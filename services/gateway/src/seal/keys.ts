@@ -3,10 +3,11 @@
 
 import { createHash, randomBytes } from 'node:crypto';
 import type { Snapshot } from '@lockkeeper/protocol/config/settings';
-import { keyOf, type Store } from '@lockkeeper/state/store';
+import { sharedSecret } from '@lockkeeper/state/bootstrap';
+import type { Store } from '@lockkeeper/state/store';
 import type { RingKeys, SealRing } from './ring.ts';
 
-const SHARED_TTL_MS = 90 * 24 * 60 * 60 * 1000;
+const KEY_BYTES = 32;
 
 export interface SealKeyDeps {
   readonly store: Store;
@@ -15,13 +16,9 @@ export interface SealKeyDeps {
 
 export async function loadSealKeys(snapshot: Pick<Snapshot, 'seal' | 'state'>, deps: SealKeyDeps): Promise<RingKeys> {
   if (snapshot.seal !== undefined) return snapshot.seal;
-  const own = randomBytes(32).toString('base64url');
-  if (snapshot.state.kind === 'memory') return ring(own);
-  deps.warn('seal.keys is not set: gateways share a key through Redis; set seal.keys to keep it out of there');
-  const key = keyOf('', 'seal', 'key');
-  const made = await deps.store.setIfAbsent(key, own, SHARED_TTL_MS);
-  if (!made) await deps.store.touch(key, SHARED_TTL_MS);
-  return ring((await deps.store.get(key)) ?? own);
+  if (snapshot.state.kind === 'memory') return ring(randomBytes(KEY_BYTES).toString('base64url'));
+  const secret = await sharedSecret(deps.store, 'seal', KEY_BYTES, { random: randomBytes, warn: deps.warn });
+  return ring(secret.toString('base64url'));
 }
 
 /** After a reload: the file's keys, if they are fit. Those that were made at start stay. */
