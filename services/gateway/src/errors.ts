@@ -125,7 +125,8 @@ export const CATALOGUE = {
     status: 200,
     code: -32602,
     retry: 'new-request',
-    words: 'requestState is not valid (any more); send the request again without it.',
+    words:
+      'requestState is not valid (any more), and what it belongs to may have run already. To start again, send the request without it.',
   },
   'no-client': {
     blame: 'operator',
