@@ -67,6 +67,7 @@ function deathSignal(path: string): readonly string[] {
 
 function start(spec: ServerSpec, host: ChildHost, self: string, mark: string, prefix: readonly string[]): Started {
   const { stdio } = spec;
+  if (stdio === undefined) return { process: null, fault: 'it is a remote server', home: null };
   const found = findCommand(stdio, stdio.env.PATH ?? host.path);
   if (found.kind === 'no') return { process: null, fault: found.words, home: null };
   let home: string;

@@ -66,7 +66,7 @@ export class StdioChild implements Child {
   constructor(parts: StdioChildParts) {
     this.parts = parts;
     this.startedAt = parts.clock.now();
-    const redactor = createRedactor(parts.spec.stdio.env);
+    const redactor = createRedactor(parts.spec.stdio?.env ?? {});
     this.stderr = new StderrRing(redactor);
     this.stdout = new StdoutLines({
       maxLineBytes: parts.maxLineBytes,
@@ -144,7 +144,7 @@ export class StdioChild implements Child {
     if (child === null) return null;
     // 'error' also means "could not be signalled"; only without a pid was nothing started.
     child.on('error', (error: NodeJS.ErrnoException) => {
-      if (child.pid === undefined) this.failed(spawnFaultWords(error.code, this.parts.spec.stdio.command));
+      if (child.pid === undefined) this.failed(spawnFaultWords(error.code, this.parts.spec.stdio?.command ?? ''));
     });
     child.on('exit', (code, signal) => this.ended(code, signal));
     child.stdout?.on('data', (chunk: Buffer) => this.stdout.push(chunk));

@@ -21,10 +21,35 @@ export interface StdioSpec {
   readonly cwd: string;
 }
 
+export interface HttpSpec {
+  /** As WHATWG writes it; no user, no secret, no fragment in it. */
+  readonly url: string;
+  /** Operator override; `auto`: found out (protocol.md §4.2). */
+  readonly transport: 'auto' | 'streamable' | 'sse';
+  /** Static credentials, those of the tenant among them; lower-case names. Never the caller's (auth-security UP-1). */
+  readonly headers: Readonly<Record<string, string>>;
+  /** `http://` is meant. */
+  readonly plain: boolean;
+  /** Where its host must lie (auth-security NET-3). Empty: public addresses only. */
+  readonly cidrs: readonly string[];
+  /** PEM; absent: the authorities that Node knows. */
+  readonly ca?: string;
+  /** At once, to this server, from one node. */
+  readonly maxConnections: number;
+  readonly connectMs: number;
+  /** From the end of a request to the status of its answer. */
+  readonly headersMs: number;
+  /** Longest silence inside a reply. */
+  readonly idleStreamMs: number;
+  readonly maxHeaderBytes: number;
+}
+
+/** Exactly one of `stdio` and `http`. */
 export interface ServerSpec {
   readonly name: string;
   readonly tenant: string;
-  readonly stdio: StdioSpec;
+  readonly stdio?: StdioSpec;
+  readonly http?: HttpSpec;
   readonly isolation: Isolation;
   /** `exclusive` only: stated by the operator; untainted processes are lent again (design §5). */
   readonly keepsNothing: boolean;

@@ -2,6 +2,7 @@
 
 import {
   type AuthSettings,
+  type HttpSpec,
   type IssuerSettings,
   type RouteSettings,
   type ServerSpec,
@@ -17,7 +18,11 @@ export interface BuildDeps {
 }
 
 export function buildSnapshot(shape: ConfigShape, { digester, absolute }: BuildDeps): Snapshot {
-  const servers = shape.servers.map((server, i) => serverSpec(server, i, { digester, absolute }));
+  const credentials = new Map(shape.tenants.map((tenant) => [tenant.name, tenant.credentials ?? {}]));
+  const servers = shape.servers.map((server, i) => {
+    const http = server.http && httpSpec(server.http, credentials.get(server.tenant) ?? {});
+    return serverSpec({ ...server, ...(http && { http }) }, i, { digester, absolute });
+  });
   const { seal, link } = shape;
   return freeze({
     version: digester.of(shape, []).slice(0, 16),
@@ -50,7 +55,18 @@ function serverSpec(server: ServerShape, index: number, { digester, absolute }: 
   const spec = { ...server, ask };
   // Before the working directory is made absolute: services may have the file in different places.
   const digest = digester.of(spec, ['servers', index]);
-  return { ...spec, stdio: { ...server.stdio, cwd: absolute(server.stdio.cwd) }, digest };
+  const { stdio } = server;
+  return { ...spec, ...(stdio && { stdio: { ...stdio, cwd: absolute(stdio.cwd) } }), digest };
+}
+
+/** With the headers of its credential: a changed credential changes the digest too. */
+function httpSpec(
+  { credential, ...http }: NonNullable<ServerShape['http']>,
+  credentials: Readonly<Record<string, Readonly<Record<string, string>>>>,
+): HttpSpec {
+  const all = { ...http.headers, ...(credential === undefined ? {} : credentials[credential]) };
+  const headers = Object.fromEntries(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]));
+  return { ...http, url: new URL(http.url).href, headers };
 }
 
 function authSettings({ mode, issuers }: ConfigShape['auth'], absolute: BuildDeps['absolute']): AuthSettings {

@@ -7,6 +7,7 @@ import { buildSnapshot } from './build.ts';
 import { checkAuth } from './check/auth.ts';
 import { checkLimits, checkListen, checkSeal } from './check/listen.ts';
 import { checkNames } from './check/names.ts';
+import { checkRemote } from './check/remote.ts';
 import { checkRoutes } from './check/routes.ts';
 import { checkServers } from './check/servers.ts';
 import { createDigester } from './digest.ts';
@@ -25,7 +26,7 @@ export interface Loaded {
   readonly files: readonly string[];
 }
 
-const CHECKS = [checkNames, checkRoutes, checkAuth, checkServers, checkListen, checkLimits, checkSeal];
+const CHECKS = [checkNames, checkRoutes, checkAuth, checkServers, checkRemote, checkListen, checkLimits, checkSeal];
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
 /** Throws a ConfigError with every fault there is. */

@@ -1,18 +1,14 @@
 // The YAML's own shape once it has been validated and defaults are filled in. The schema is the truth; a test loads one
 // file with everything in it.
 
-import type { Ask, Limits, PoolSettings } from '@lockkeeper/protocol/config/settings';
+import type { Ask, HttpSpec, Limits, PoolSettings, StdioSpec } from '@lockkeeper/protocol/config/settings';
 import type { Isolation } from '@lockkeeper/protocol/link/keys';
 
 export interface ServerShape {
   readonly name: string;
   readonly tenant: string;
-  readonly stdio: {
-    readonly command: string;
-    readonly args: readonly string[];
-    readonly env: Readonly<Record<string, string>>;
-    readonly cwd: string;
-  };
+  readonly stdio?: StdioSpec;
+  readonly http?: HttpSpec & { readonly credential?: string };
   readonly isolation: Isolation;
   readonly keepsNothing: boolean;
   readonly ask?: { readonly roots?: Ask; readonly sampling?: Ask; readonly elicitation?: Ask };
@@ -54,7 +50,10 @@ export interface ConfigShape {
   readonly publicBaseUrl?: string;
   readonly state: string;
   readonly auth: { readonly mode: 'jwt' | 'open'; readonly issuers?: readonly IssuerShape[] };
-  readonly tenants: readonly { readonly name: string }[];
+  readonly tenants: readonly {
+    readonly name: string;
+    readonly credentials?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  }[];
   readonly servers: readonly ServerShape[];
   readonly policy: readonly {
     readonly name?: string;

@@ -34,7 +34,7 @@ for (const [name, tenant, mode, routes] of [
       snapshot.routes.map(({ path }) => path),
       routes,
     );
-    const { stdio } = snapshot.servers.get(`${tenant}/everything`)!;
+    const stdio = snapshot.servers.get(`${tenant}/everything`)!.stdio!;
     assert.equal(stdio.command, 'node');
     assert.ok(existsSync(resolve(stdio.cwd, stdio.args[0]!)));
   });

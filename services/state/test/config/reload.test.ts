@@ -138,7 +138,7 @@ describe('a running configuration', () => {
     folder.write('secrets/token', 'two');
     await eventually(() => changes.length === 1);
     const now = config.current().servers.get('acme/one')!;
-    assert.deepEqual([before.stdio.env.T, now.stdio.env.T], ['one', 'two']);
+    assert.deepEqual([before.stdio?.env.T, now.stdio?.env.T], ['one', 'two']);
     assert.notEqual(now.digest, before.digest);
   });
 
@@ -148,7 +148,7 @@ describe('a running configuration', () => {
     await eventually(() => faults.length === 1);
     folder.write('later', 'here');
     await eventually(() => changes.length === 1);
-    assert.equal(config.current().servers.get('acme/one')!.stdio.env.T, 'here');
+    assert.equal(config.current().servers.get('acme/one')!.stdio?.env.T, 'here');
   });
 
   test('what needs a restart is named, once, and the snapshot tells what runs', async () => {

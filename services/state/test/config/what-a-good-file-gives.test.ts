@@ -173,7 +173,7 @@ log: { level: debug }
   assert.equal(snapshot.auth.mode === 'jwt' && snapshot.auth.issuers[0]?.claims.tenant, 'realm.tenant');
   assert.equal(snapshot.auth.mode === 'jwt' && snapshot.auth.issuers[1]?.claims.tenant, '');
   assert.deepEqual(snapshot.auth.mode === 'jwt' && snapshot.auth.issuers[1]?.jwks, { uri: 'http://127.0.0.1:1/jwks' });
-  assert.equal(snapshot.servers.get('acme/one')?.stdio.cwd, folder.file('sub/dir'));
+  assert.equal(snapshot.servers.get('acme/one')?.stdio?.cwd, folder.file('sub/dir'));
   assert.deepEqual(snapshot.servers.get('acme/one')?.ask, {
     roots: 'caller',
     sampling: 'never',
@@ -217,8 +217,8 @@ test('references stand for the environment and for files, anywhere in a text', (
       `command: node, args: ["--a=\${env:A}-\${env:B}", "\${file:secrets/many}", "$\${env:A}", "\${HOME}"], env: { T: "\${file:./secrets/token}", E: "\${env:EMPTY}" }`,
   );
   const { stdio } = load(text, { A: 'x', B: 'y', EMPTY: '' }).servers.get('acme/one')!;
-  assert.deepEqual(stdio.args, ['--a=x-y', 'two\nlines\n', '${env:A}', '${HOME}']);
-  assert.deepEqual(stdio.env, { T: 'from a file', E: '' });
+  assert.deepEqual(stdio?.args, ['--a=x-y', 'two\nlines\n', '${env:A}', '${HOME}']);
+  assert.deepEqual(stdio?.env, { T: 'from a file', E: '' });
 });
 
 test('anchors and aliases work', () => {
@@ -226,5 +226,5 @@ test('anchors and aliases work', () => {
     .replace('stdio: { command: node }', 'stdio: &s { command: node, args: [a] }')
     .replace('servers: [', 'servers: [ ')
     .replace(/\}\]\nroutes/, '}, { name: two, tenant: acme, stdio: *s }]\nroutes');
-  assert.deepEqual(load(text).servers.get('acme/two')?.stdio.args, ['a']);
+  assert.deepEqual(load(text).servers.get('acme/two')?.stdio?.args, ['a']);
 });

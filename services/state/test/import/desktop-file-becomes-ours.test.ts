@@ -90,21 +90,21 @@ test('secrets become references, with a list of what to set, and are printed now
   }
   assert.throws(() => load(), /GITHUB_TOKEN is not set/);
   const { servers } = load(env);
-  assert.deepEqual(servers.get('acme/github')!.stdio.env, {
+  assert.deepEqual(servers.get('acme/github')!.stdio?.env, {
     GITHUB_TOKEN: secrets[0],
     LOG_LEVEL: 'info',
     PORT: '8080',
   });
-  assert.deepEqual(servers.get('acme/db')!.stdio.args, [
+  assert.deepEqual(servers.get('acme/db')!.stdio?.args, [
     secrets[2],
     '--password',
     secrets[1],
     `--api-key=${secrets[4]}`,
     '--verbose',
   ]);
-  assert.equal(servers.get('acme/one')!.stdio.env.API_KEY, secrets[3]);
-  assert.equal(servers.get('acme/two')!.stdio.env.API_KEY, 'sk-live-2');
-  assert.equal(servers.get('acme/three')!.stdio.env.API_KEY, secrets[3]);
+  assert.equal(servers.get('acme/one')!.stdio?.env.API_KEY, secrets[3]);
+  assert.equal(servers.get('acme/two')!.stdio?.env.API_KEY, 'sk-live-2');
+  assert.equal(servers.get('acme/three')!.stdio?.env.API_KEY, secrets[3]);
   assert.match(stderr, /db: argument 1 looks like a secret/);
 });
 
@@ -124,8 +124,8 @@ test('references of other clients become ours, and what only looks like ours sta
   for (const name of ['A_PATH', 'PLAIN', 'MY_KEY', 'WITH']) assert.match(stderr, new RegExp(`^set ${name} `, 'm'));
   assert.doesNotMatch(stdout, /input:/);
   const { stdio } = load({ A_PATH: 'a', PLAIN: 'b', MY_KEY: 'c', WITH: 'd' }).servers.get('acme/vs')!;
-  assert.deepEqual(stdio.args, ['a', 'b', '${workspaceFolder}', '$5']);
-  assert.deepEqual(stdio.env, { K: 'c', D: 'd' });
+  assert.deepEqual(stdio?.args, ['a', 'b', '${workspaceFolder}', '$5']);
+  assert.deepEqual(stdio?.env, { K: 'c', D: 'd' });
 });
 
 test('what cannot be taken over is said in words, the rest is taken', () => {

@@ -1,6 +1,7 @@
 // The whole configuration as JSON Schema, published as ops/config.schema.json and ops/config-reference.md.
 
 import { AUTH } from './auth.ts';
+import { CREDENTIALS } from './http.ts';
 import { LIMITS } from './limits.ts';
 import { LISTEN, PUBLIC_BASE_URL } from './listen.ts';
 import { tenantName } from './names.ts';
@@ -94,7 +95,7 @@ export const CONFIG_SCHEMA: SchemaNode = {
       auth: AUTH,
       tenants: list(
         'Who shares this gateway. Tenants never see each other.',
-        group('One tenant.', { name: tenantName('Its name.') }, { required: ['name'] }),
+        group('One tenant.', { name: tenantName('Its name.'), credentials: CREDENTIALS }, { required: ['name'] }),
         { minItems: 1 },
       ),
       servers: list('The MCP servers behind the gateway.', SERVER),

@@ -1,5 +1,6 @@
 // The servers behind the gateway and how their processes are kept (design §5).
 
+import { HTTP } from './http.ts';
 import { serverName, tenantName } from './names.ts';
 import { choice, count, flag, group, list, type SchemaNode, text } from './node.ts';
 
@@ -53,6 +54,7 @@ export const SERVER = group(
     name: serverName('Its name, unique in its tenant. Aggregate routes put it before tool names.'),
     tenant: tenantName('The tenant it belongs to.'),
     stdio: STDIO,
+    http: HTTP,
     isolation: choice(
       'Who may share a process. `shared`: everyone of the tenant; `exclusive`: one call, then it ends; `user`: one person; `session`: one session.',
       ['shared', 'exclusive', 'user', 'session'],
@@ -96,5 +98,9 @@ export const SERVER = group(
       300_000,
     ),
   },
-  { required: ['name', 'tenant', 'stdio'] },
+  {
+    required: ['name', 'tenant'],
+    oneOf: [{ required: ['stdio'] }, { required: ['http'] }],
+    errorMessage: 'give either stdio (a program to start) or http (a remote server)',
+  },
 );
