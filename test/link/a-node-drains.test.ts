@@ -40,6 +40,20 @@ describe('a node drains', () => {
   const call = (change: Parameters<typeof request>[0] = {}) => gateway.link.call(request(change), deaf, nobodyLeaves());
   const finish = (i: number) => held[i]!.reply.result({ resultType: 'complete' }, Buffer.from(held[i]!.node));
 
+  test('what it had begun and may not end is done elsewhere, if it has no side effects', async () => {
+    const draining = { reason: 'draining', code: -32603, message: 'drained', mayHaveRun: true } as const;
+    const results = [call({ safe: true }), call()];
+    await eventually(() => held.length === 2);
+    for (const { reply } of held) {
+      reply.started();
+      reply.fault(draining);
+    }
+    await eventually(() => held.length === 3);
+    assert.notEqual(held[2]!.node, held[0]!.node);
+    finish(2);
+    assert.deepEqual([textOf(await results[0]!), reasonOf(await results[1]!)], [held[2]!.node, 'draining']);
+  });
+
   test('what runs ends there, new work goes elsewhere, retries still come', async () => {
     const running = call();
     await eventually(() => held.length === 1);

@@ -110,13 +110,21 @@ describe('a node is lost', () => {
   test('a safe request is sent once more after it started, and not twice more', async () => {
     await start('n3');
     await eventually(() => gateway.link.nodes() === 3);
-    const result = call({ safe: true });
+    const heard: string[] = [];
+    const listener = { event: (method: string) => void heard.push(method) };
+    const result = gateway.link.call(request({ safe: true }), listener, nobodyLeaves());
     const first = (await arrived(1)) as Seen;
     first.reply.started();
-    first.reply.event('notifications/progress', Buffer.from('"progress":1'));
+    first.reply.event('notifications/progress', Buffer.from('"progress":5'));
+    await eventually(() => heard.length === 1);
     await nodes.get(first.node)!.kill();
     const second = (await arrived(2)) as Seen;
     second.reply.started();
+    // Its progress begins anew, and what its caller hears of it must only rise.
+    second.reply.event('notifications/progress', Buffer.from('"progress":1'));
+    second.reply.event('notifications/message', Buffer.from('"level":"info","data":1'));
+    await eventually(() => heard.includes('notifications/message'));
+    assert.deepEqual(heard, ['notifications/progress', 'notifications/message']);
     await nodes.get(second.node)!.kill();
     const ended = await within(result, 5_000, 'the lost call');
     assert.equal(reasonOf(ended), 'lost');

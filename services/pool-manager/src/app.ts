@@ -191,7 +191,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     listens.drain();
     await registration?.announce({ draining: true });
     const late = clock.setTimer(drainMs, () => {
-      dispatcher.close('drained');
+      dispatcher.close('drained', store.kind !== 'memory');
       void tasks.close('drained');
     });
     // Where everything ends with this process, nobody could ask for a task any more.

@@ -1,13 +1,13 @@
 // One exchange on its way through this node: claim, profile, lease, call, answer (design §2, §4). It is settled exactly
 // once, whatever happens, and gives its lease back whatever happens. Nothing is run twice but safe methods, once, when
-// their process died under them. What its server asks is parked/held.ts; here it only knows that time stands still.
+// their process died under them (dispatch-again.ts). What its server asks is parked/held.ts; here it only knows that time stands still.
 
 import { mayAsk, type ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Open, Principal } from '@lockkeeper/protocol/link/frames';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
-import { LEGACY_METHODS, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { Timer } from '@lockkeeper/state/clock';
+import { heardOf, isSafe, mayGoAgain } from './dispatch-again.ts';
 import type { ExchangeDeps } from './dispatch-contract.ts';
 import { failureOf } from './dispatch-failure.ts';
 import { leaseRequest, ownerOf } from './dispatch-lease.ts';
@@ -24,7 +24,7 @@ import type { Lease } from './pool/contract.ts';
 import { answersOf } from './raise/answers.ts';
 import type { FaultHead, Question, ResultHead, UpstreamCall, UpstreamReply, Visit } from './raise/contract.ts';
 
-type EndReason = 'cancelled' | 'timeout' | 'lost' | 'too-slow' | 'start-failed' | 'expired';
+type EndReason = 'cancelled' | 'timeout' | 'lost' | 'draining' | 'too-slow' | 'start-failed' | 'expired';
 
 export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchange {
   readonly head: Open;
@@ -117,9 +117,10 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     return stream;
   }
 
-  /** The node ends under it (design §5 "Drain"). */
-  lose(words: string): void {
-    this.end('lost', words);
+  /** The node ends under it (design §5 "Drain"). `elsewhere`: there are others, which may do it from the start. */
+  lose(words: string, elsewhere = false): void {
+    const whole = elsewhere && this.untold && (!this.running || isSafe(this.head));
+    this.end(whole ? 'draining' : 'lost', words);
   }
 
   /** Its states name a life of the node that is over. */
@@ -221,7 +222,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   fault(head: FaultHead): void {
     if (this.done) return;
     this.upstream = null;
-    if (head.reason === 'lost' && this.again()) return;
+    if (mayGoAgain(this.head, head) && this.again(head)) return;
     this.refuse(head);
   }
 
@@ -290,19 +291,21 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     if (!this.done && legacy) this.deps.parked?.attach(lease.connection, this);
   }
 
-  /** A safe method whose process died under it runs once more, if the caller has seen nothing of it (design §2). */
-  private again(): boolean {
-    const facts = MODERN_METHODS.get(this.head.method) ?? LEGACY_METHODS.get(this.head.method);
-    if (facts?.safe !== true || this.tries > 0 || this.audience.used || this.held !== null || this.time.leftMs <= 0)
-      return false;
+  /** Once, and only if the caller has seen nothing of it. */
+  private again({ mayHaveRun }: FaultHead): boolean {
     const dead = this.lease?.connection;
-    if (dead === undefined) return false;
+    if (dead === undefined || this.tries > 0 || !this.untold || this.time.leftMs <= 0) return false;
     this.tries++;
-    this.upstream = null;
+    if (!mayHaveRun) this.running = false;
     this.giveBack();
-    // After the pool has heard of it too, or it would lend the dead one again.
-    dead.closed.then(() => this.begin(ownerOf(this.spec, this.head))).catch((error: unknown) => this.failed(error));
+    heardOf(dead, this.deps.clock)
+      .then(() => (this.done ? undefined : this.begin(ownerOf(this.spec, this.head))))
+      .catch((error: unknown) => this.failed(error));
     return true;
+  }
+
+  private get untold(): boolean {
+    return !this.audience.used && this.held === null;
   }
 
   private overdue(during: 'start' | 'call'): void {

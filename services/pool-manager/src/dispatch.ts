@@ -64,8 +64,8 @@ export interface DrainingDispatcher extends Dispatcher {
   readonly size: number;
   /** From now on everything new is refused with `draining`. */
   drain(): void;
-  /** Ends what is still under way as `lost`. */
-  close(words: string): void;
+  /** Ends what is still under way as `lost`, or sends it elsewhere where it may begin anew. */
+  close(words: string, elsewhere?: boolean): void;
   /** The node lives under a new incarnation: no state of before can find it. */
   reborn(words: string): void;
   /** Resolves when nothing is under way, what is parked included. */
@@ -189,9 +189,9 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
     drain() {
       draining = true;
     },
-    close(words) {
+    close(words, elsewhere) {
       draining = true;
-      for (const exchange of table.all()) exchange.lose(words);
+      for (const exchange of table.all()) exchange.lose(words, elsewhere);
     },
     reborn(words) {
       for (const exchange of table.all()) exchange.orphaned(words);

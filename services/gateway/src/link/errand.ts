@@ -56,6 +56,8 @@ export class Errand implements StreamHandler, WheelEntry {
   #stream: Stream | null = null;
   #started = false;
   #resent = false;
+  /** What it does for the second time has been seen to progress; progress only ever rises. */
+  #silent = false;
   #settled = false;
   #attempts = 0;
   #seenSeq = 0;
@@ -104,6 +106,7 @@ export class Errand implements StreamHandler, WheelEntry {
         this.#seenSeq = head.seq;
         this.#started = true;
         if (this.spec.deadlineMs !== null) this.#deadlineAt = this.#deps.clock.now() + this.spec.deadlineMs;
+        if (this.#silent && head.method === 'notifications/progress') return undefined;
         const taking = this.#listener.event(head.method, body, head.seq);
         return taking instanceof Promise ? taking : undefined;
       }
@@ -130,19 +133,24 @@ export class Errand implements StreamHandler, WheelEntry {
   broken(reason: string): void {
     this.#forget();
     if (this.#settled) return;
-    const again = !this.#started || (this.spec.safe && !this.#resent);
-    if (!again) {
-      this.#fail('lost', `The connection to the pool manager was lost: ${reason}.`);
-      return;
-    }
-    if (this.#started) this.#resent = true;
+    if (this.#mayGoAgain()) this.begin();
+    else this.#fail('lost', `The connection to the pool manager was lost: ${reason}.`);
+  }
+
+  /** What has started only if it is safe, and once (design §2). */
+  #mayGoAgain(): boolean {
+    if (!this.#started) return true;
+    if (!this.spec.safe || this.#resent) return false;
+    this.#resent = true;
+    this.#silent = this.#seenSeq > 0;
     this.#started = false;
-    this.begin();
+    return true;
   }
 
   #faulted(fault: Fault): void {
     const { reason } = fault;
-    const elsewhere = !this.#started && this.spec.incarnation === undefined;
+    const free = this.spec.incarnation === undefined;
+    const elsewhere = free && !this.#started;
     if (elsewhere && reason === 'moved' && fault.node !== undefined) {
       const { peers } = this.#deps;
       const known = peers.withId(fault.node);
@@ -151,7 +159,7 @@ export class Errand implements StreamHandler, WheelEntry {
       // The node that has it is not there, or refused before: its lease ends, or it comes back.
       if (known === undefined || known.channel === null || known.draining || this.#attempts > 3) this.#pause();
       else this.begin();
-    } else if (elsewhere && reason === 'draining') {
+    } else if (free && reason === 'draining' && this.#mayGoAgain()) {
       this.#tried ??= new Set();
       if (this.peer !== null) {
         this.#deps.peers.drains(this.peer);
