@@ -13,7 +13,10 @@ type Json = Readonly<Record<string, unknown>>;
 
 export interface ServerWish {
   readonly name: string;
-  readonly args: readonly string[];
+  /** Of a stdio server. */
+  readonly args?: readonly string[];
+  /** Instead: a remote one. Loopback without TLS is allowed unless said otherwise. */
+  readonly http?: Json;
   readonly command?: string;
   readonly isolation?: 'shared' | 'exclusive' | 'user' | 'session';
   readonly env?: Readonly<Record<string, string>>;
@@ -57,16 +60,18 @@ export interface Cluster {
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const SECRET = 'a-link-secret-for-tests-of-at-least-32-bytes';
 
+const LOOPBACK = { plain: true, cidrs: ['127.0.0.0/8', '::1/128'] };
+
+function upstreamOf({ http, command, args, env }: ServerWish): Json {
+  if (http) return { http: { ...LOOPBACK, ...http } };
+  return { stdio: { command: command ?? process.execPath, args: args ?? [], env: { ...env }, cwd: ROOT } };
+}
+
 function configOf(wish: Wish, listen: Json, publicBaseUrl: string): Json {
   const servers = wish.servers.map((server) => ({
     name: server.name,
     tenant: server.tenant ?? 'acme',
-    stdio: {
-      command: server.command ?? process.execPath,
-      args: server.args,
-      env: { ...server.env },
-      cwd: ROOT,
-    },
+    ...upstreamOf(server),
     isolation: server.isolation ?? 'user',
     ...server.more,
   }));
