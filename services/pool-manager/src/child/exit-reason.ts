@@ -1,13 +1,15 @@
 // Why a child is no more, in one sentence that completes "server X could not be started: …" or "server X …" (GB-018,
 // GB-025). Never its own words: those are the operator's, in the tail of stderr.
 
-import type { ExitReason } from './contract.ts';
+import type { ExitCause, ExitReason } from './contract.ts';
 
 export interface End {
   readonly code: number | null;
   readonly signal: string | null;
   /** Why we ended it; null when it ended by itself. */
   readonly stopWords: string | null;
+  /** Of that, where it has itself to blame. */
+  readonly cause?: ExitCause | undefined;
   /** It sent at least one message. */
   readonly answered: boolean;
   readonly tail: string;
@@ -18,17 +20,23 @@ const NOT_EXECUTED = /^setpriv: failed to execute [^\n]*: ([A-Za-z ]+)$/m;
 
 /** `wrapped`: started through setpriv, whose exit codes 126 and 127 mean that the program was never run. */
 export function exitReason(end: End, wrapped: boolean): ExitReason {
-  const { code, signal, stopWords, answered, tail } = end;
-  if (stopWords !== null) return { kind: 'stopped', code, signal, words: stopWords };
+  const { code, signal, stopWords, cause, answered, tail } = end;
+  if (stopWords !== null) return { kind: 'stopped', ...(cause && { cause }), code, signal, words: stopWords };
   if (signal !== null) {
     const hint = signal === 'SIGKILL' ? ' (out of memory?)' : '';
-    return { kind: 'killed', code, signal, words: `was killed by ${signal}${hint}` };
+    return { kind: 'killed', cause: 'signal', code, signal, words: `was killed by ${signal}${hint}` };
   }
   const why = wrapped && (code === 126 || code === 127) ? NOT_EXECUTED.exec(tail)?.[1] : undefined;
   if (why !== undefined) {
     return { kind: 'spawn-failed', code, signal, words: `it could not be executed: ${why}${interpreterHint(why)}` };
   }
-  return { kind: 'exited', code, signal, words: `exited with code ${code}${answered ? '' : ' before it answered'}` };
+  return {
+    kind: 'exited',
+    cause: 'exit',
+    code,
+    signal,
+    words: `exited with code ${code}${answered ? '' : ' before it answered'}`,
+  };
 }
 
 function interpreterHint(why: string): string {

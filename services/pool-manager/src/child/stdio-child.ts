@@ -7,7 +7,7 @@ import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { Log } from '../raise/contract.ts';
 import { spawnFaultWords } from './command.ts';
-import type { Child, ChildEvents, ExitReason, Line } from './contract.ts';
+import type { Child, ChildEvents, ExitCause, ExitReason, Line } from './contract.ts';
 import { exitReason } from './exit-reason.ts';
 import { endGroup, signalGroup } from './group.ts';
 import type { MarkSweeper } from './marks.ts';
@@ -61,6 +61,7 @@ export class StdioChild implements Child {
   private readonly gone = Promise.withResolvers<void>();
   private phase: Phase = 'running';
   private stopWords: string | null = null;
+  private cause: ExitCause | undefined;
   private timer: Timer | null = null;
 
   constructor(parts: StdioChildParts) {
@@ -72,7 +73,7 @@ export class StdioChild implements Child {
       maxLineBytes: parts.maxLineBytes,
       events: parts.events,
       redactor,
-      hopeless: (why) => this.abort(why),
+      hopeless: (why, cause) => this.abort(why, cause),
     });
     this.stdin = this.wire();
     if (parts.process === null) process.nextTick(() => this.failed(parts.fault ?? 'unknown reason'));
@@ -102,31 +103,36 @@ export class StdioChild implements Child {
     return this.stderr.tail();
   }
 
-  stop(why: string): Promise<void> {
+  stop(why: string, how?: 'now', cause?: ExitCause): Promise<void> {
     if (this.phase === 'running') {
       this.stopWords = why;
+      this.cause = cause;
       this.stdin?.end();
       // Nobody may be left to end what waits behind a paused pipe.
       this.resume();
-      this.wait('closing', this.parts.patience.closeMs, () => this.terminate());
+      if (how !== 'now') this.wait('closing', this.parts.patience.closeMs, () => this.terminate());
     }
+    if (how === 'now' && this.phase !== 'ended') this.kill();
     return this.gone.promise;
   }
 
   /** Nothing more is expected of it: no time to say goodbye. */
-  private abort(why: string): void {
+  private abort(why: string, cause: ExitCause): void {
     if (this.phase !== 'running') return;
     this.stopWords = why;
+    this.cause = cause;
     this.stdin?.close();
     this.terminate();
   }
 
   private terminate(): void {
     this.signal('SIGTERM');
-    this.wait('terminating', this.parts.patience.termMs, () => {
-      this.signal('SIGKILL');
-      this.wait('killing', this.parts.patience.goneMs, () => this.ended(null, 'SIGKILL'));
-    });
+    this.wait('terminating', this.parts.patience.termMs, () => this.kill());
+  }
+
+  private kill(): void {
+    this.signal('SIGKILL');
+    this.wait('killing', this.parts.patience.goneMs, () => this.ended(null, 'SIGKILL'));
   }
 
   private signal(signal: NodeJS.Signals): void {
@@ -156,7 +162,7 @@ export class StdioChild implements Child {
     child.stdin.on('error', () => this.pipeClosed('closed its input'));
     const { clock, patience, beforeWrite, events } = this.parts;
     const seconds = Math.round(patience.stallMs / 1000);
-    const stalled = () => this.abort(`did not read its input for ${seconds} s`);
+    const stalled = () => this.abort(`did not read its input for ${seconds} s`, 'stalled');
     const room = () => events.room?.();
     return new StdinQueue(child.stdin, { clock, stallMs: patience.stallMs, stalled, beforeWrite, room });
   }
@@ -164,7 +170,7 @@ export class StdioChild implements Child {
   /** Usually its exit follows at once; if not, it is of no use any more (GB-023). */
   private pipeClosed(why: string): void {
     if (this.phase !== 'running') return;
-    this.timer ??= this.parts.clock.setTimer(this.parts.patience.drainMs, () => this.abort(why));
+    this.timer ??= this.parts.clock.setTimer(this.parts.patience.drainMs, () => this.abort(why, 'deaf'));
   }
 
   private failed(words: string): void {
@@ -189,9 +195,9 @@ export class StdioChild implements Child {
   }
 
   private reason(code: number | null, signal: NodeJS.Signals | null): ExitReason {
-    const { stopWords, stderr, stdout } = this;
+    const { stopWords, cause, stderr, stdout } = this;
     return exitReason(
-      { code, signal, stopWords, answered: stdout.messages > 0, tail: stderr.tail() },
+      { code, signal, stopWords, cause, answered: stdout.messages > 0, tail: stderr.tail() },
       this.parts.wrapped,
     );
   }

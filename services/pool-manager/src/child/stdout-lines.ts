@@ -5,7 +5,7 @@ import { isUtf8 } from 'node:buffer';
 import { idOfBrokenLine, idOfLongLine } from '@lockkeeper/protocol/framing/long-line';
 import { createLineSplitter, type LineSplitter, type LongLine } from '@lockkeeper/protocol/framing/ndjson';
 import { scanLine } from '../raise/wire/message.ts';
-import type { ChildEvents } from './contract.ts';
+import type { ChildEvents, ExitCause } from './contract.ts';
 import { escapeControls, type Redactor } from './redact.ts';
 
 /** So many in a row are worth a word to the operator (auth-security I-13) … */
@@ -14,6 +14,7 @@ const UNHEALTHY_ROW = 10;
 const HOPELESS_ROW = 10_000;
 /** A line over the cap that grows to so many times the cap has no end. */
 const ENDLESS_FACTOR = 64;
+const FLOODED = 'flooded its output with lines that are no messages';
 const TOLD_EACH = 20;
 const TOLD_EVERY = 1000;
 const SHOWN_CHARS = 120;
@@ -23,7 +24,7 @@ export interface StdoutDeps {
   readonly events: Pick<ChildEvents, 'line' | 'fault'>;
   readonly redactor: Redactor;
   /** The child cannot be listened to any longer. */
-  readonly hopeless: (why: string) => void;
+  readonly hopeless: (why: string, cause: ExitCause) => void;
 }
 
 export class StdoutLines {
@@ -45,7 +46,7 @@ export class StdoutLines {
   push(chunk: Uint8Array): void {
     this.splitter.push(chunk);
     if (this.splitter.discarding > this.deps.maxLineBytes * ENDLESS_FACTOR) {
-      this.deps.hopeless('wrote a line without end');
+      this.deps.hopeless('wrote a line without end', 'endless-line');
     }
   }
 
@@ -76,7 +77,7 @@ export class StdoutLines {
   private dropped(kind: 'not-utf8' | 'not-json', bytes: Uint8Array): void {
     this.garbage++;
     this.row++;
-    if (this.row === HOPELESS_ROW) this.deps.hopeless('flooded its output with lines that are no messages');
+    if (this.row === HOPELESS_ROW) this.deps.hopeless(FLOODED, 'flood');
     const id = idOfBrokenLine(bytes);
     if (id !== null) {
       // Somebody may wait for it, so it is told each time.

@@ -2,18 +2,19 @@
 // is of no more use; starting, caps and siblings are its host's.
 
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
-import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { PoolLease } from '../lease/lease.ts';
 import { Turns } from '../lease/turns.ts';
 import { Waiter } from '../lease/waiter.ts';
 import { StartError } from '../raise/contract.ts';
 import { BusyError, type LeaseRequest, type QueueState } from './contract.ts';
+import { type End, endOf } from './ends.ts';
+import type { PoolFacts } from './facts.ts';
 import type { Gate } from './health/crash-history.ts';
 import type { Health } from './health/health.ts';
 import type { PooledChild } from './pooled-child.ts';
 import type { Caps, FullCap } from './room/caps.ts';
-import { type Mode, type PoolCounts, SPREAD_LEASES, startsWanted } from './size.ts';
+import { type PoolCounts, SPREAD_LEASES, startsWanted } from './size.ts';
 
 export interface PoolHost {
   readonly clock: Clock;
@@ -25,23 +26,13 @@ export interface PoolHost {
   /** Nothing is started any more. */
   closed(): boolean;
   start(pool: Pool): void;
-  stop(pool: Pool, child: PooledChild, why: string): void;
+  stop(pool: Pool, child: PooledChild, end: End): void;
   /** A start was wanted and a cap stood against it. */
   hungry(pool: Pool, cap: FullCap): void;
   /** A child of the same owner with a smaller fingerprint that can take this call. */
   smaller(pool: Pool, request: LeaseRequest): { readonly pool: Pool; readonly child: PooledChild } | null;
   /** Somebody was given back or left: others may have waited for it, or nothing may be left here. */
   freed(pool: Pool): void;
-}
-
-export interface PoolFacts {
-  readonly key: string;
-  /** What its siblings share: the owner key, or for `exclusive` the server. */
-  readonly family: string;
-  readonly spec: ServerSpec;
-  readonly capabilities: ClientCapabilities;
-  readonly fingerprint: string;
-  readonly mode: Mode;
 }
 
 /** Up to here a caller waits for the end of a back-off; beyond, he is told at once. */
@@ -146,9 +137,15 @@ export class Pool {
   }
 
   /** No new work for it; it ends when it is free, which may be now. */
-  retireChild(child: PooledChild, why: string): void {
-    child.retiring ??= why;
+  retireChild(child: PooledChild, end: End): void {
+    child.retiring ??= end;
     if (child.live && child.holders.leases === 0) this.host.stop(this, child, child.retiring);
+  }
+
+  /** `exclusive` children are nobody's but while they are lent. */
+  lentTo(owner: string): PooledChild[] {
+    if (this.facts.mode !== 'once') return [];
+    return [...this.children].filter((child) => child.state === 'busy' && child.owner === owner);
   }
 
   /** Everybody who waits here and could only be served by a start that will not come. */
@@ -190,23 +187,23 @@ export class Pool {
     if (!child.live) return;
     if (child.baton) child.holders.passBaton();
     if (child.holders.leases === 0) {
-      const why = child.retiring ?? this.ofNoMoreUse(child, tainted);
+      const end = child.retiring ?? this.ofNoMoreUse(child, tainted);
       child.state = 'idle';
       child.idleSince = this.host.clock.now();
-      if (why !== null) this.retireChild(child, why);
+      if (end !== null) this.retireChild(child, end);
     }
     if (this.waiters.size > 0 || this.minWarm > 0) this.serve();
     this.host.freed(this);
   }
 
-  private ofNoMoreUse(child: PooledChild, tainted: boolean): string | null {
+  private ofNoMoreUse(child: PooledChild, tainted: boolean): End | null {
     const { isolation, keepsNothing, pool } = this.spec;
-    if (this.retired) return 'its configuration has changed';
-    if (!this.host.accepting() && this.waiters.size === 0) return 'the node is closing';
+    if (this.retired) return endOf('reconfigured');
+    if (!this.host.accepting() && this.waiters.size === 0) return endOf('closing');
     // Never lent again unless the operator says that nothing stays, and then only clean ones (design §5 table).
-    if (isolation === 'exclusive' && !(keepsNothing && !tainted && !child.tainted)) return 'one call, one process';
-    if (isolation === 'user' && tainted) return 'a call gave no sign of having ended';
-    if (isolation !== 'session' && child.grants >= pool.maxUses) return 'it has served its calls (pool.maxUses)';
+    if (isolation === 'exclusive' && !(keepsNothing && !tainted && !child.tainted)) return endOf('one-call');
+    if (isolation === 'user' && tainted) return endOf('tainted');
+    if (isolation !== 'session' && child.grants >= pool.maxUses) return endOf('uses');
     return null;
   }
 

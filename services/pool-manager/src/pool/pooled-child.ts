@@ -5,10 +5,13 @@ import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import { Holders, type PoolLease } from '../lease/lease.ts';
 import type { Connection } from '../raise/contract.ts';
+import type { End } from './ends.ts';
 
 export type ChildState = 'starting' | 'idle' | 'busy' | 'draining' | 'dead';
 
 export class PooledChild {
+  /** Its name for the operator; no other of this node has had it. */
+  readonly id: string;
   readonly spec: ServerSpec;
   readonly capabilities: ClientCapabilities;
   readonly baton: boolean;
@@ -21,10 +24,11 @@ export class PooledChild {
   grants = 0;
   /** Owner key of the last lease: tells whose exclusive process this is. */
   owner = '';
-  /** Takes no new work; the reason, for the log. */
-  retiring: string | null = null;
+  /** Takes no new work; why. */
+  retiring: End | null = null;
 
-  constructor(spec: ServerSpec, capabilities: ClientCapabilities, baton: boolean, now: number) {
+  constructor(id: string, spec: ServerSpec, capabilities: ClientCapabilities, baton: boolean, now: number) {
+    this.id = id;
     this.spec = spec;
     this.capabilities = capabilities;
     this.baton = baton;

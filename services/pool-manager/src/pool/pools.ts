@@ -1,24 +1,25 @@
 // All pools of a node: made on demand, given room within the caps, swept, drained, closed (design §5). The host of every
-// pool; it owns the starts, the stops and the order in which the hungry are fed.
+// pool; the lives of their children are in lives.ts.
 
 import type { Limits, ServerSpec } from '@lockkeeper/protocol/config/settings';
-import { ownerKey, poolKey } from '@lockkeeper/protocol/link/keys';
 import { covers } from '@lockkeeper/protocol/mcp/fingerprint';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { PoolLease } from '../lease/lease.ts';
-import { type Connection, type Connector, type Log, StartError } from '../raise/contract.ts';
-
+import { type Connector, type Log, StartError } from '../raise/contract.ts';
 import { BusyError, type LeaseRequest, type Pools, type QueueState } from './contract.ts';
+import { type End, endOf } from './ends.ts';
+import { factsOf, type PoolFacts, sharedFacts } from './facts.ts';
 import { Health } from './health/health.ts';
 import { createJanitor } from './janitor.ts';
-import { Pool, type PoolFacts, type PoolHost } from './pool.ts';
-import { PooledChild } from './pooled-child.ts';
+import { Lives } from './lives.ts';
+import { Pool, type PoolHost } from './pool.ts';
+import type { PooledChild } from './pooled-child.ts';
 import { Registry } from './registry.ts';
 import { Caps, type FullCap } from './room/caps.ts';
 import { Room } from './room/room.ts';
-import { stopsWanted } from './size.ts';
-import { type StartHandle, startChild } from './starter.ts';
-import { type Counters, type PoolRow, type PoolStats, poolRows, poolStats } from './stats.ts';
+import { type PoolRow, type PoolStats, poolRows, poolStats } from './stats.ts';
+import { sweepPool } from './sweep.ts';
+import { Tally } from './tally.ts';
 
 export interface PoolsDeps {
   readonly connector: Pick<Connector, 'connect'>;
@@ -53,27 +54,37 @@ class AllPools implements NodePools, PoolHost {
   readonly caps: Caps;
   private readonly deps: PoolsDeps;
   private readonly registry = new Registry();
+  private readonly tally = new Tally();
   private readonly room: Room;
-  private readonly starts = new Map<PooledChild, StartHandle>();
-  private readonly endings = new Set<Promise<void>>();
-  private readonly counters: Counters = { starts: 0, startFailures: 0, crashes: 0, evictions: 0 };
+  private readonly lives: Lives;
   private readonly janitor;
   private state: 'open' | 'draining' | 'closed' = 'open';
   private quiet: (() => void) | null = null;
 
   constructor(deps: PoolsDeps) {
+    const { clock, connector, log } = deps;
+    const { registry, health, tally } = this;
     this.deps = deps;
-    this.clock = deps.clock;
+    this.clock = clock;
     this.caps = new Caps(() => deps.limits());
-    this.room = new Room({
-      registry: this.registry,
-      caps: this.caps,
-      evict: (pool, child) => {
-        this.counters.evictions++;
-        this.stop(pool, child, 'another server needed its place');
+    this.lives = new Lives({
+      ...{ connector, clock, log, registry, health, tally, caps: this.caps },
+      state: () => this.state,
+      joined: (pool) => {
+        pool.serve();
+        this.serveServer(pool.spec.digest);
+      },
+      left: (pool) => {
+        pool.serve();
+        this.freed(pool);
+        this.room.feed();
       },
     });
-    this.janitor = createJanitor(deps.clock, deps.sweepMs ?? 1_000, () => this.sweep());
+    this.room = new Room({
+      ...{ registry, caps: this.caps },
+      evict: (pool, child) => this.lives.stop(pool, child, endOf('room')),
+    });
+    this.janitor = createJanitor(clock, deps.sweepMs ?? 1_000, () => this.sweep());
   }
 
   lease(request: LeaseRequest): Promise<PoolLease> {
@@ -84,54 +95,38 @@ class AllPools implements NodePools, PoolHost {
 
   warm(spec: ServerSpec): void {
     if (spec.isolation !== 'shared' || spec.pool.minWarm === 0 || this.state !== 'open') return;
-    const principal = { tenant: spec.tenant, issuer: '', subject: '', client: null };
-    const owner = ownerKey({
-      server: spec.name,
-      digest: spec.digest,
-      isolation: 'shared',
-      principal,
-      session: null,
-      mayAsk: false,
-    });
-    const key = poolKey(owner, '');
-    this.pool({ key, family: owner, spec, capabilities: {}, fingerprint: '', mode: 'many' }).grow();
+    this.pool(sharedFacts(spec)).grow();
   }
 
   retire(digest: string, now?: 'now'): void {
     for (const pool of this.registry.ofDigest(digest)) {
       this.retirePool(pool);
-      if (now !== undefined) for (const child of [...pool.children]) this.dismiss(pool, child, REMOVED);
+      if (now !== undefined) this.dismissAll(pool, endOf('removed'));
     }
     this.health.forget(digest);
   }
 
   dropOwner(owner: string): void {
-    const why = 'another node serves this caller now';
+    const moved = endOf('moved');
     for (const pool of this.registry.family(owner)) {
       pool.refuseAll(refusal('not-ours'));
-      for (const child of [...pool.children]) this.dismiss(pool, child, why);
+      this.dismissAll(pool, moved);
     }
     for (const pool of this.registry.every) {
-      for (const child of pool.children) {
-        if (pool.facts.mode === 'once' && child.state === 'busy' && child.owner === owner)
-          this.dismiss(pool, child, why);
-      }
+      for (const child of pool.lentTo(owner)) this.lives.dismiss(pool, child, moved);
       for (const waiter of pool.waiters.all()) if (waiter.request.owner === owner) waiter.refuse(refusal('not-ours'));
     }
   }
 
   inUse(owner: string): boolean {
     if (this.registry.family(owner).length > 0) return true;
-    for (const pool of this.registry.every) {
-      if (pool.facts.mode !== 'once') continue;
-      for (const child of pool.children) if (child.state === 'busy' && child.owner === owner) return true;
-    }
+    for (const pool of this.registry.every) if (pool.lentTo(owner).length > 0) return true;
     return false;
   }
 
   stats(): PoolStats {
     const now = this.clock.now();
-    return poolStats(this.registry.every, this.counters, this.health.openCircuits(now), now);
+    return poolStats(this.registry.every, this.tally, this.health.openCircuits(now), now);
   }
 
   rows(): PoolRow[] {
@@ -143,7 +138,7 @@ class AllPools implements NodePools, PoolHost {
     this.janitor.close();
     for (const pool of [...this.registry.every]) {
       for (const child of [...pool.children]) {
-        if (pool.waiters.size === 0 && child.state !== 'busy') this.dismiss(pool, child, CLOSING);
+        if (pool.waiters.size === 0 && child.state !== 'busy') this.lives.dismiss(pool, child, endOf('closing'));
       }
     }
     await this.leasesBack(deadlineMs);
@@ -153,9 +148,8 @@ class AllPools implements NodePools, PoolHost {
     this.state = 'closed';
     for (const pool of [...this.registry.every]) pool.refuseAll(refusal('closing'));
     await this.drain(graceMs);
-    for (const pool of [...this.registry.every])
-      for (const child of [...pool.children]) this.dismiss(pool, child, CLOSING);
-    while (this.endings.size > 0) await Promise.all(this.endings);
+    for (const pool of [...this.registry.every]) this.dismissAll(pool, endOf('closing'));
+    await this.lives.settled();
     for (const pool of [...this.registry.every]) this.forget(pool);
   }
 
@@ -174,36 +168,11 @@ class AllPools implements NodePools, PoolHost {
   }
 
   start(pool: Pool): void {
-    const { spec, capabilities, mode } = pool.facts;
-    const child = new PooledChild(spec, capabilities, mode === 'baton', this.clock.now());
-    pool.children.add(child);
-    this.caps.add(spec);
-    this.health.starting(spec.digest);
-    this.counters.starts++;
-    const handle = startChild(pool, child, this.deps, {
-      ready: (connection) => this.ready(pool, child, connection),
-      failed: (error) => this.failed(pool, child, error),
-      abandoned: () => {
-        this.health.startAbandoned(spec.digest);
-        this.gone(pool, child, CLOSING);
-      },
-    });
-    this.starts.set(child, handle);
-    this.track(handle.done);
+    this.lives.start(pool);
   }
 
-  stop(pool: Pool, child: PooledChild, why: string): void {
-    const connection = child.connection;
-    if (connection === null || child.state === 'draining') return;
-    child.state = 'draining';
-    this.track(
-      connection
-        .stop(why)
-        .catch((error: unknown) =>
-          this.deps.log.warn({ server: pool.spec.name, err: error }, 'a child could not be stopped'),
-        )
-        .then(() => this.gone(pool, child, why)),
-    );
+  stop(pool: Pool, child: PooledChild, end: End): void {
+    this.lives.stop(pool, child, end);
   }
 
   hungry(pool: Pool, cap: FullCap): void {
@@ -245,93 +214,30 @@ class AllPools implements NodePools, PoolHost {
     this.registry.delete(pool);
   }
 
-  private ready(pool: Pool, child: PooledChild, connection: Connection): void {
-    this.starts.delete(child);
-    this.health.started(pool.spec.digest);
-    child.connection = connection;
-    child.state = 'idle';
-    child.idleSince = this.clock.now();
-    void connection.closed.then((reason) => this.ended(pool, child, reason.words));
-    if (pool.retired || this.state === 'closed') this.stop(pool, child, pool.retired ? RECONFIGURED : CLOSING);
-    pool.serve();
-    this.serveServer(pool.spec.digest);
-    if (this.state === 'draining' && child.state === 'idle') this.stop(pool, child, CLOSING);
-  }
-
-  private failed(pool: Pool, child: PooledChild, error: StartError): void {
-    const { name, tenant, digest } = pool.spec;
-    this.counters.startFailures++;
-    this.deps.log.warn(
-      { server: name, tenant, why: error.words, stderr: error.stderrTail },
-      'server could not be started',
-    );
-    this.health.startFailed(digest, pool.facts.key, error.words, error.stderrTail, this.clock.now());
-    child.state = 'dead';
-    // All who waited for this server to start at all have their answer.
-    for (const one of this.registry.ofDigest(digest)) if (one.barren) one.refuseAll(error);
-    this.gone(pool, child, error.words);
-    this.serveServer(digest);
-  }
-
-  /** It ended, and not because we wanted it to. */
-  private ended(pool: Pool, child: PooledChild, words: string): void {
-    if (!child.live) return;
-    this.counters.crashes++;
-    const { name, tenant } = pool.spec;
-    this.deps.log.warn({ server: name, tenant, why: words, leases: child.holders.leases }, 'a child ended by itself');
-    const now = this.clock.now();
-    // Its calls hear of it first, and give it back.
-    const inCall = child.holders.leases > 0 || (child.grants > 0 && now - child.idleSince <= JUST_NOW_MS);
-    const during = inCall ? 'call' : 'idle';
-    this.health.crashed(pool.facts.key, words, '', now - child.startedAt, now, during);
-    this.gone(pool, child, words);
-  }
-
-  private gone(pool: Pool, child: PooledChild, why: string): void {
-    this.starts.delete(child);
-    if (!pool.children.delete(child)) return;
-    child.state = 'dead';
-    this.caps.remove(child.spec);
-    child.holders.end(new Error(`the server's process has ended: ${why}`));
-    pool.serve();
-    this.freed(pool);
-    this.room.feed();
-  }
-
   /** A start was settled for which other keys of the same server have waited. */
   private serveServer(digest: string): void {
     for (const pool of this.registry.ofDigest(digest)) if (pool.waiters.size > 0) pool.serve();
   }
 
   private retirePool(pool: Pool): void {
+    const end = endOf('reconfigured');
     pool.retired = true;
     this.registry.retire(pool);
-    pool.refuseAll(new StartError(RECONFIGURED, ''));
+    pool.refuseAll(new StartError(end.words, ''));
     for (const child of [...pool.children]) {
-      if (child.state === 'starting') this.starts.get(child)?.abandon(RECONFIGURED);
-      else pool.retireChild(child, RECONFIGURED);
+      if (child.state === 'starting') this.lives.dismiss(pool, child, end);
+      else pool.retireChild(child, end);
     }
     if (pool.empty) this.forget(pool);
   }
 
-  /** Now, whatever runs on it. */
-  private dismiss(pool: Pool, child: PooledChild, why: string): void {
-    if (child.state === 'starting') this.starts.get(child)?.abandon(why);
-    else if (child.live) this.stop(pool, child, why);
+  private dismissAll(pool: Pool, end: End): void {
+    for (const child of [...pool.children]) this.lives.dismiss(pool, child, end);
   }
 
   private sweep(): void {
     const now = this.clock.now();
-    for (const pool of [...this.registry.every]) {
-      const { isolation, pool: settings } = pool.spec;
-      // A session's state must last as long as the session may be idle.
-      const idleMs =
-        isolation === 'session' ? Math.max(settings.idleMs, this.deps.limits().sessionIdleMs) : settings.idleMs;
-      const rules = { ...settings, isolation, minWarm: pool.minWarm, idleMs };
-      const children = [...pool.children].filter((child) => child.live && child.retiring === null).map(asView);
-      for (const [{ child }, why] of stopsWanted(children, rules, now)) pool.retireChild(child, why);
-      pool.grow();
-    }
+    for (const pool of [...this.registry.every]) sweepPool(pool, this.deps.limits().sessionIdleMs, now);
     this.health.prune(now);
   }
 
@@ -350,33 +256,8 @@ class AllPools implements NodePools, PoolHost {
     timer.clear();
     this.quiet = null;
   }
-
-  private track(work: Promise<void>): void {
-    const done = work.finally(() => this.endings.delete(done));
-    this.endings.add(done);
-  }
 }
-
-const JUST_NOW_MS = 250;
-const CLOSING = 'the node is closing';
-const REMOVED = 'the server was taken out of the configuration';
-const RECONFIGURED = 'its configuration has changed';
 
 function refusal(why: QueueState['why']): BusyError {
   return new BusyError(1_000, { why, waiting: 0, processes: 0 });
-}
-
-/** `exclusive` processes are nobody's before their one call, so their spares serve the whole tenant. */
-function factsOf(request: LeaseRequest): PoolFacts {
-  const { spec, capabilities, fingerprint, owner, key, alone } = request;
-  if (spec.isolation !== 'exclusive') {
-    return { key, family: owner, spec, capabilities, fingerprint, mode: alone ? 'baton' : 'many' };
-  }
-  const family = JSON.stringify(['exclusive', spec.tenant, spec.name, spec.digest]);
-  return { key: poolKey(family, fingerprint), family, spec, capabilities, fingerprint, mode: 'once' };
-}
-
-function asView(child: PooledChild) {
-  const { idleSince, startedAt, grants, tainted } = child;
-  return { child, state: child.state as 'idle' | 'busy', idleSince, startedAt, grants, tainted };
 }

@@ -3,6 +3,9 @@
 
 import type { Isolation } from '@lockkeeper/protocol/link/keys';
 
+/** Labels of ends.ts. */
+type Why = 'age' | 'uses' | 'tainted' | 'idle';
+
 /** `many`: calls side by side. `baton`: one call runs at a time. `once`: one call, then it dies (design §5 table). */
 export type Mode = 'many' | 'baton' | 'once';
 
@@ -65,8 +68,8 @@ export interface KeepRules {
 }
 
 /** Children that take no new work from now on, with the reason; idle ones end at once, busy ones when they are free. */
-export function stopsWanted<T extends ChildView>(children: readonly T[], rules: KeepRules, now: number): [T, string][] {
-  const out: [T, string][] = [];
+export function stopsWanted<T extends ChildView>(children: readonly T[], rules: KeepRules, now: number): [T, Why][] {
+  const out: [T, Why][] = [];
   // Oldest idle first, so that those used last stay warm.
   const ordered = [...children].sort((a, b) => a.idleSince - b.idleSince);
   let kept = ordered.length;
@@ -80,14 +83,14 @@ export function stopsWanted<T extends ChildView>(children: readonly T[], rules: 
 }
 
 /** The state of a session lives in its process, so neither age nor use ends it (design §5 table). */
-function worn(child: ChildView, rules: KeepRules, now: number): string | null {
+function worn(child: ChildView, rules: KeepRules, now: number): Why | null {
   if (rules.isolation === 'session') return null;
-  if (now - child.startedAt >= rules.maxAgeMs) return 'it has reached its greatest age (pool.maxAgeMs)';
-  if (child.grants >= rules.maxUses) return 'it has served its calls (pool.maxUses)';
+  if (now - child.startedAt >= rules.maxAgeMs) return 'age';
+  if (child.grants >= rules.maxUses) return 'uses';
   const quiet = child.state === 'idle' && now - child.idleSince >= TAINT_GRACE_MS;
-  return quiet && child.tainted ? 'a cancelled call gave no sign of having ended' : null;
+  return quiet && child.tainted ? 'tainted' : null;
 }
 
-function unused(child: ChildView, rules: KeepRules, now: number): string | null {
-  return child.state === 'idle' && now - child.idleSince >= rules.idleMs ? 'nobody used it (pool.idleMs)' : null;
+function unused(child: ChildView, rules: KeepRules, now: number): Why | null {
+  return child.state === 'idle' && now - child.idleSince >= rules.idleMs ? 'idle' : null;
 }

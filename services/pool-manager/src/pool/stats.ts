@@ -3,6 +3,7 @@
 import { serverId } from '@lockkeeper/protocol/config/settings';
 import type { Pool } from './pool.ts';
 import type { ChildState } from './pooled-child.ts';
+import type { Counts, Tally } from './tally.ts';
 
 export interface ServerStats {
   readonly starting: number;
@@ -14,12 +15,8 @@ export interface ServerStats {
   readonly oldestWaiterMs: number;
 }
 
-export interface PoolStats extends ServerStats {
+export interface PoolStats extends ServerStats, Counts {
   readonly pools: number;
-  readonly starts: number;
-  readonly startFailures: number;
-  readonly crashes: number;
-  readonly evictions: number;
   readonly openCircuits: number;
   /** By `serverId(tenant, name)`: as many as are configured. */
   readonly servers: Readonly<Record<string, ServerStats>>;
@@ -27,6 +24,7 @@ export interface PoolStats extends ServerStats {
 
 /** One process, for an operator. Whose it is is not said. */
 export interface PoolRow {
+  readonly id: string;
   readonly tenant: string;
   readonly server: string;
   readonly isolation: string;
@@ -42,23 +40,17 @@ export interface PoolRow {
   readonly pid: number | null;
 }
 
-export interface Counters {
-  starts: number;
-  startFailures: number;
-  crashes: number;
-  evictions: number;
-}
-
 export function poolRows(pools: Iterable<Pool>, now: number): PoolRow[] {
   return [...pools].flatMap(({ spec, children }) =>
     [...children].map((child) => ({
+      id: child.id,
       tenant: spec.tenant,
       server: spec.name,
       isolation: spec.isolation,
       era: child.connection?.profile.era ?? null,
       revision: child.connection?.profile.revision ?? null,
       state: child.state,
-      retiring: child.retiring,
+      retiring: child.retiring?.words ?? null,
       ageMs: now - child.startedAt,
       idleMs: child.state === 'idle' ? now - child.idleSince : null,
       uses: child.grants,
@@ -71,7 +63,7 @@ export function poolRows(pools: Iterable<Pool>, now: number): PoolRow[] {
 
 type Sum = { -readonly [K in keyof ServerStats]: ServerStats[K] };
 
-export function poolStats(pools: Iterable<Pool>, counters: Counters, openCircuits: number, now: number): PoolStats {
+export function poolStats(pools: Iterable<Pool>, tally: Tally, openCircuits: number, now: number): PoolStats {
   const total = zero();
   const servers: Record<string, Sum> = {};
   let count = 0;
@@ -81,7 +73,9 @@ export function poolStats(pools: Iterable<Pool>, counters: Counters, openCircuit
     servers[id] ??= zero();
     for (const sum of [total, servers[id]]) add(sum, pool, now);
   }
-  return { ...total, ...counters, pools: count, openCircuits, servers };
+  const { starts, startFailures, crashes, evictions, crashesBy, endsBy } = tally.total;
+  const counts = { starts, startFailures, crashes, evictions, crashesBy, endsBy };
+  return { ...total, ...counts, pools: count, openCircuits, servers };
 }
 
 function zero(): Sum {

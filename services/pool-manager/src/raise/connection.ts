@@ -131,9 +131,9 @@ export class RaisedConnection implements Connection, CallOwner, Room {
     return new Set([...this.calls].filter((call) => !call.parked));
   }
 
-  stop(why: string): Promise<void> {
+  stop(why: string, how?: 'now'): Promise<void> {
     this.stopped = true;
-    return this.wire.stop(why);
+    return this.wire.stop(why, how);
   }
 
   private notification(line: Uint8Array, method: string, params: Parameters<Speaker['notification']>[2]): void {

@@ -55,7 +55,8 @@ export interface Connection {
   readonly pid?: number | undefined;
   call(head: Open, members: Uint8Array, reply: UpstreamReply): UpstreamCall;
   readonly closed: Promise<ExitReason>;
-  stop(why: string): Promise<void>;
+  /** `now`: without time for goodbyes. */
+  stop(why: string, how?: 'now'): Promise<void>;
   /** What the node asks beside everybody's calls: listens, subscriptions. */
   readonly side?: Side;
 }

@@ -129,8 +129,8 @@ export class Wire {
     if (n === 1 || n % 1000 === 0) this.log.warn({ server: this.server, what, count: n }, 'server broke the protocol');
   }
 
-  stop(why: string): Promise<void> {
-    return this.child.stop(why);
+  stop(why: string, how?: 'now'): Promise<void> {
+    return this.child.stop(why, how);
   }
 
   private read(line: Uint8Array, found: ScannedLine = scanLine(line)): void {
@@ -236,7 +236,8 @@ export class Wire {
     const [only] = this.waiters.size === 1 ? this.waiters.keys() : [];
     const meant = id === null ? only : Number(id);
     if (meant !== undefined) this.settle(meant, 'the answer is longer than limits.maxLineBytes', 'too-large');
-    if (++this.longLines >= MAX_LONG_LINES) void this.stop('wrote several lines over the cap');
+    if (++this.longLines >= MAX_LONG_LINES)
+      void this.child.stop('wrote several lines over the cap', undefined, 'long-lines');
   }
 
   private ended(reason: ExitReason): void {

@@ -1,0 +1,35 @@
+// Which pool a request belongs to. `exclusive` processes are nobody's before their one call, so their spares serve the
+// whole tenant.
+
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import { ownerKey, poolKey } from '@lockkeeper/protocol/link/keys';
+import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
+import type { LeaseRequest } from './contract.ts';
+import type { Mode } from './size.ts';
+
+export interface PoolFacts {
+  readonly key: string;
+  /** What its siblings share: the owner key, or for `exclusive` the server. */
+  readonly family: string;
+  readonly spec: ServerSpec;
+  readonly capabilities: ClientCapabilities;
+  readonly fingerprint: string;
+  readonly mode: Mode;
+}
+
+export function factsOf(request: LeaseRequest): PoolFacts {
+  const { spec, capabilities, fingerprint, owner, key, alone } = request;
+  if (spec.isolation !== 'exclusive') {
+    return { key, family: owner, spec, capabilities, fingerprint, mode: alone ? 'baton' : 'many' };
+  }
+  const family = JSON.stringify(['exclusive', spec.tenant, spec.name, spec.digest]);
+  return { key: poolKey(family, fingerprint), family, spec, capabilities, fingerprint, mode: 'once' };
+}
+
+/** The one pool of a `shared` server, which is there before anyone comes. */
+export function sharedFacts(spec: ServerSpec): PoolFacts {
+  const { name: server, digest, tenant } = spec;
+  const principal = { tenant, issuer: '', subject: '', client: null };
+  const owner = ownerKey({ server, digest, isolation: 'shared', principal, session: null, mayAsk: false });
+  return { key: poolKey(owner, ''), family: owner, spec, capabilities: {}, fingerprint: '', mode: 'many' };
+}
