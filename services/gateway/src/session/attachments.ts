@@ -22,8 +22,6 @@ export interface AttachmentsDeps {
   readonly failed: (what: string, error: unknown) => void;
 }
 
-const KEEP_EVERY_MS = 30_000;
-
 interface Held {
   readonly session: Session;
   readonly listeners: Set<() => void>;
@@ -50,7 +48,7 @@ export function createAttachments(deps: AttachmentsDeps): Attachments {
   }
 
   function again(): void {
-    timer = deps.clock.setTimer(KEEP_EVERY_MS, () => {
+    timer = deps.clock.setTimer(deps.sessions.renewEveryMs(), () => {
       keep()
         .catch((error: unknown) => deps.failed('session keeper', error))
         .finally(() => {

@@ -34,6 +34,8 @@ export interface Sessions {
   change(session: Session, patch: SessionPatch): Promise<Found>;
   /** Puts its end off again. `unknown`: it has ended meanwhile. */
   renew(session: Session): Promise<Found['kind']>;
+  /** How often that must happen, so that nothing in use ever ends as unused. */
+  renewEveryMs(): number;
   /** Removes everything that the store keeps of it. Idempotent; rejects when the store does not answer. */
   end(session: Session): Promise<void>;
 }
@@ -51,8 +53,9 @@ export interface SessionsDeps {
 
 /** How long a read is believed. */
 const FRESH_MS = 1000;
-/** `lastSeen` is written at most this often. */
+/** `lastSeen` is written at most this often, and several times in the life of an unused session. */
 const RENEW_EVERY_MS = 30_000;
+const RENEWALS_IN_A_LIFE = 4;
 const CACHE_CAP = 10_000;
 const CAS_TRIES = 8;
 
@@ -68,6 +71,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
   const renewing = new Set<string>();
   const owned = createOwned({ store, end: endById, evicted: deps.evicted ?? (() => undefined) });
   const limits = () => deps.config.current().limits;
+  const renewEveryMs = () => Math.min(RENEW_EVERY_MS, limits().sessionIdleMs / RENEWALS_IN_A_LIFE);
 
   deps.hints.on((hint) => {
     if (hint.kind === 'ended' || hint.kind === 'changed') cache.delete(recordKey(hint.tenant, hint.id));
@@ -109,7 +113,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
 
   /** In the background of a request: nobody waits for it. */
   function renewSoon(session: Session): void {
-    if (clock.now() - session.record.lastSeen < RENEW_EVERY_MS || renewing.has(session.id)) return;
+    if (clock.now() - session.record.lastSeen < renewEveryMs() || renewing.has(session.id)) return;
     renewing.add(session.id);
     renew(session)
       .catch((error: unknown) => deps.failed('session renewal', error))
@@ -175,6 +179,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
   }
 
   return {
+    renewEveryMs,
     mint: () => mintSessionId(deps.random),
     open: (ticket, id, opening) => orUnreadable(open(ticket, id, opening)),
     change: (session, patch) => orUnreadable(change(session, patch)),

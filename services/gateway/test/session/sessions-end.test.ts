@@ -27,12 +27,12 @@ function ticketOf(subject = 'alice', client: string | null = 'app'): Authenticat
   return { caller: { principal, groups: [], expiresAt: null }, route } as unknown as Authenticated;
 }
 
-function setUp(wrap: (store: Store) => Store = (s) => s) {
+function setUp(wrap: (store: Store) => Store = (s) => s, sessionIdleMs = IDLE) {
   const clock = manualClock();
   const store = createMemoryStore({ clock, warn: () => undefined });
   const faults: string[] = [];
   const failed = (what: string) => void faults.push(what);
-  const limits = { sessionIdleMs: IDLE, sessionMaxMs: MAX, maxSessionsPerPrincipal: CAP };
+  const limits = { sessionIdleMs, sessionMaxMs: MAX, maxSessionsPerPrincipal: CAP };
   const config: ConfigSource = { current: () => ({ limits }) as unknown as Snapshot, onChange: () => () => undefined };
   const replica = () => {
     const hints = createHints(wrap(store), () => undefined);
@@ -131,6 +131,22 @@ test('what is attached keeps the session, and is told once when it ends', async 
   assert.equal(told, 1);
   await clock.advance(30_000);
   assert.equal(told, 1);
+  a.attachments.close();
+});
+
+test('however short the idle time, what is used now and then, and what is attached, never ends as unused', async () => {
+  const short = 4_000;
+  const { clock, replica } = setUp(undefined, short);
+  const a = replica();
+  a.attachments.start();
+  const [used, attached, left] = [await opened(a), await opened(a), await opened(a)];
+  a.attachments.attach(attached, () => assert.fail('it was told of an end'));
+  for (let i = 0; i < 10; i++) {
+    await clock.advance(short / 2);
+    assert.equal((await a.sessions.find(ticketOf(), used.id)).kind, 'found');
+  }
+  const kinds = [attached, left].map(async ({ id }) => (await replica().sessions.find(ticketOf(), id)).kind);
+  assert.deepEqual(await Promise.all(kinds), ['found', 'unknown']);
   a.attachments.close();
 });
 
