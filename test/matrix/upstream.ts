@@ -21,21 +21,28 @@ const SERVERS: Readonly<Record<'asks' | 'works', Readonly<Record<Era, string>>>>
 };
 
 export interface Upstream {
+  /** What it speaks to Lockkeeper. */
+  readonly era: Era;
   readonly wish: ServerWish;
   /** From now on. */
   mark(): () => readonly Entry[];
   ever(): readonly Entry[];
 }
 
+/** The lines of a recorder's file, so far. */
+export function linesOf<T>(file: string): readonly T[] {
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as T);
+}
+
 export function upstream(name: string, kind: 'asks' | 'works', era: Era, folder: string): Upstream {
   const file = `${folder}/${name}`;
   appendFileSync(file, '');
-  const entries = () =>
-    readFileSync(file, 'utf8')
-      .split('\n')
-      .slice(0, -1)
-      .map((line) => JSON.parse(line) as Entry);
+  const entries = () => linesOf<Entry>(file);
   return {
+    era,
     wish: { name, args: ['--import', at('./servers/record.mjs'), SERVERS[kind][era]], env: { RECORD: file } },
     ever: entries,
     mark: () => {

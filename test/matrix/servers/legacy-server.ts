@@ -36,6 +36,14 @@ async function ask(server: Server, name: string, extra: Extra) {
   return text(answer);
 }
 
+/** Over HTTP on the stream of the call, which only the call's own way of telling reaches. */
+async function log(server: Server, extra: Extra) {
+  const params = { level: 'warning' as const, logger: 'matrix', data: { n: 1 } };
+  if (extra.requestInfo) await extra.sendNotification({ method: 'notifications/message', params });
+  else await server.sendLoggingMessage(params);
+  return text('done');
+}
+
 async function call(server: Server, { name, args }: { name: string; args: Json }, extra: Extra) {
   if (QUESTIONS[name] !== undefined) return ask(server, name, extra);
   switch (name) {
@@ -48,8 +56,7 @@ async function call(server: Server, { name, args }: { name: string; args: Json }
       }
       return text('done');
     case 'log':
-      await server.sendLoggingMessage({ level: 'warning', logger: 'matrix', data: { n: 1 } });
-      return text('done');
+      return log(server, extra);
     case 'wait':
       await new Promise((resolve) => extra.signal.addEventListener('abort', resolve));
       return text('stopped');
