@@ -79,6 +79,7 @@ describe('gateways that see different nodes', () => {
   let cluster: Cluster;
   const owned: HeldKeys[] = [];
   const stalls: StallWatch[] = [];
+  const lives = new Map<string, () => string>();
   let nodes: TestNode[];
   let asked: string[];
 
@@ -96,6 +97,7 @@ describe('gateways that see different nodes', () => {
       reborn: quiet,
       warn: quiet,
     });
+    lives.set(id, () => ownership.incarnation);
     owned.push(ownership);
     stalls.push(stall);
     return dispatcherOf((head, _body, reply) => {
@@ -115,7 +117,11 @@ describe('gateways that see different nodes', () => {
   before(async () => {
     asked = [];
     cluster = createCluster();
-    nodes = [await cluster.node('n1', owning('n1')), await cluster.node('n2', owning('n2'))];
+    nodes = [];
+    for (const id of ['n1', 'n2']) {
+      const dispatcher = owning(id);
+      nodes.push(await cluster.node(id, dispatcher, { incarnation: lives.get(id)! }));
+    }
   });
   after(async () => {
     await Promise.all(owned.map((o) => o.close()));

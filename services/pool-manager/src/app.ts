@@ -12,6 +12,7 @@ import type { Jobs } from '@lockkeeper/state/jobs';
 import { LEASE_MS } from '@lockkeeper/state/nodes/lease';
 import { createOwnership } from '@lockkeeper/state/nodes/ownership';
 import { createProving, randomToken } from '@lockkeeper/state/nodes/proving';
+import { STALL_MS } from '@lockkeeper/state/nodes/record';
 import { type Registration, registerNode } from '@lockkeeper/state/nodes/registration';
 import { createStallWatch } from '@lockkeeper/state/nodes/stall-watch';
 import { createNodeWatch } from '@lockkeeper/state/nodes/watch';
@@ -70,7 +71,8 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   const nodeId = `node-${randomToken()}`;
   const tmpDir = tmpdir();
   const nodes = createNodeWatch({ store, clock, warn });
-  const stall = createStallWatch(clock, LEASE_MS / 2);
+  // Where there are no others, nobody takes anything meanwhile.
+  const stall = createStallWatch(clock, store.kind === 'memory' ? LEASE_MS / 2 : STALL_MS);
   let registration: Registration | undefined;
 
   const spawn = createSpawn({
@@ -102,6 +104,11 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   const ownership = createOwnership({
     ...{ store, clock, nodes, nodeId, stall, warn },
     token: randomToken,
+    entry: {
+      safeUntil: () => registration?.safeUntil() ?? Number.POSITIVE_INFINITY,
+      safeSince: () => registration?.safeSince() ?? 0,
+      renew: () => registration?.renew() ?? Promise.resolve(),
+    },
     inUse: ({ owner }) => pools.inUse(owner),
     lost: (keys) => {
       for (const { owner } of keys) pools.dropOwner(owner);

@@ -15,8 +15,8 @@ export interface Heartbeat {
   stop(): void;
 }
 
-export const HEARTBEAT_MS = 2_000;
-export const DEAD_MS = 6_000;
+export const HEARTBEAT_MS = 1_000;
+export const DEAD_MS = 5_000;
 
 export function startHeartbeat(deps: HeartbeatDeps): Heartbeat {
   const { lanes, clock, intervalMs, deadMs } = deps;

@@ -15,6 +15,8 @@ export interface Lease {
   value: string;
   /** Until then nobody else can have it, whatever the store does. */
   safeUntil: number;
+  /** When it was last seen to be ours. */
+  seenAt: number;
   usedAt: number;
 }
 

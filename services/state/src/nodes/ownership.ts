@@ -4,6 +4,7 @@
 
 import type { Clock, Timer } from '../clock.ts';
 import type { Store } from '../store.ts';
+import { createAbsence } from './absence.ts';
 import { LEASE_MS, type Lease, leaseKey, leaseValue, parseHolder, renewLease } from './lease.ts';
 import type { NodeRecord } from './record.ts';
 import type { StallWatch } from './stall-watch.ts';
@@ -22,9 +23,11 @@ export interface OwnershipDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly nodeId: string;
-  /** A lease of a node's former life is void: the list of nodes tells. */
+  /** A lease of a node's former life is void, and that of one which is gone: the list of nodes tells. */
   readonly nodes: { live(): readonly NodeRecord[] };
   readonly stall: StallWatch;
+  /** This node's own: while it may be missing, others may take what is held here. Absent: nobody looks for it. */
+  readonly entry?: OwnEntry;
   readonly token: () => string;
   /** Synchronously, before any further claim: kill what runs for these keys. */
   readonly lost: (keys: readonly OwnerKey[]) => void;
@@ -36,6 +39,12 @@ export interface OwnershipDeps {
   readonly leaseMs?: number;
   readonly idleMs?: number;
   readonly maxKeys?: number;
+}
+
+export interface OwnEntry {
+  safeUntil(): number;
+  safeSince(): number;
+  renew(): Promise<void>;
 }
 
 export interface HeldKeys {
@@ -56,7 +65,8 @@ const MAX_TRIES = 3;
 const RETRY_MS = 1_000;
 
 export function createOwnership(deps: OwnershipDeps): HeldKeys {
-  const { store, clock, stall } = deps;
+  const { store, clock, stall, entry } = deps;
+  const absence = createAbsence(deps);
   const leaseMs = deps.leaseMs ?? LEASE_MS;
   const held = new Map<string, Lease>();
   const claiming = new Map<string, Promise<Claim>>();
@@ -70,6 +80,11 @@ export function createOwnership(deps: OwnershipDeps): HeldKeys {
     for (let i = 0; i < leases.length; i += TOGETHER) await Promise.all(leases.slice(i, i + TOGETHER).map(work));
   }
 
+  function seen(lease: Lease, asked: number): void {
+    lease.seenAt = asked;
+    lease.safeUntil = asked + leaseMs;
+  }
+
   /** Renews all; what somebody else has is lost. A store that does not answer loses nothing. */
   async function renewAll(): Promise<void> {
     const gone: Lease[] = [];
@@ -77,7 +92,7 @@ export function createOwnership(deps: OwnershipDeps): HeldKeys {
     await inBatches([...held.values()], async (lease) => {
       const asked = clock.now();
       try {
-        if (await renewLease(store, lease, leaseMs)) lease.safeUntil = asked + leaseMs;
+        if (await renewLease(store, lease, leaseMs)) seen(lease, asked);
         else gone.push(lease);
       } catch {
         unanswered += 1;
@@ -103,7 +118,7 @@ export function createOwnership(deps: OwnershipDeps): HeldKeys {
       if (!renamed) alsoGone.push(lease);
       else {
         lease.value = value;
-        lease.safeUntil = asked + leaseMs;
+        seen(lease, asked);
       }
     });
     lose(alsoGone.filter((lease) => held.get(lease.owner) === lease));
@@ -156,12 +171,12 @@ export function createOwnership(deps: OwnershipDeps): HeldKeys {
         const standing = await store.get(key);
         if (standing === null) continue;
         const holder = parseHolder(standing);
-        const other = holder !== null && !isFormerLife(holder.node, holder.incarnation);
+        const other = holder !== null && holder.node !== deps.nodeId && !(await absence.isGone(holder));
         if (other) return { kind: 'moved', node: holder.node };
         if (!(await store.compareAndSet(key, standing, value, leaseMs))) continue;
       }
       if (life === incarnation && !closed) {
-        held.set(owner, { tenant, owner, key, value, safeUntil: asked + leaseMs, usedAt: asked });
+        held.set(owner, { tenant, owner, key, value, safeUntil: asked + leaseMs, seenAt: asked, usedAt: asked });
         return HELD;
       }
       // Taken under a name that is no longer ours: others may take it from us, so it must not be served.
@@ -170,14 +185,13 @@ export function createOwnership(deps: OwnershipDeps): HeldKeys {
     return { kind: 'unreachable' };
   }
 
-  function isFormerLife(node: string, life: string): boolean {
-    if (node === deps.nodeId) return true;
-    return deps.nodes.live().some((n) => n.id === node && n.incarnation !== life);
-  }
-
   async function slowly(tenant: string, owner: string): Promise<Claim> {
     try {
       if (rechecking !== null) await rechecking;
+      if (entry !== undefined && clock.now() >= entry.safeUntil()) {
+        if (clock.now() - failedAt < RETRY_MS) return { kind: 'unreachable' };
+        await renewEntry(entry);
+      }
       if (held.has(owner)) {
         if (fresh(owner)) return HELD;
         if (clock.now() - failedAt < RETRY_MS) return { kind: 'unreachable' };
@@ -191,9 +205,22 @@ export function createOwnership(deps: OwnershipDeps): HeldKeys {
     }
   }
 
+  async function renewEntry(own: OwnEntry): Promise<void> {
+    await own.renew();
+    if (clock.now() < own.safeUntil()) return;
+    failedAt = clock.now();
+    throw new Error('this node could not be registered');
+  }
+
   function fresh(owner: string): boolean {
     const lease = held.get(owner);
-    return lease !== undefined && clock.now() < lease.safeUntil;
+    return lease !== undefined && isFresh(lease, clock.now());
+  }
+
+  /** It was seen to be ours since the last time that others may have taken us for gone. */
+  function isFresh(lease: Lease, now: number): boolean {
+    if (now >= lease.safeUntil) return false;
+    return entry === undefined || (now < entry.safeUntil() && lease.seenAt >= entry.safeSince());
   }
 
   function claim(tenant: string, owner: string): Promise<Claim> {
@@ -202,7 +229,7 @@ export function createOwnership(deps: OwnershipDeps): HeldKeys {
     if (lease !== undefined) {
       const now = clock.now();
       lease.usedAt = now;
-      if (now < lease.safeUntil) return HELD;
+      if (isFresh(lease, now)) return HELD;
     }
     if (closed) return Promise.resolve({ kind: 'unreachable' });
     let flight = claiming.get(owner);

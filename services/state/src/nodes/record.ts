@@ -11,8 +11,20 @@ export interface NodeRecord {
   readonly draining: boolean;
 }
 
-export const NODE_TTL_MS = 8_000;
-export const NODE_BEAT_MS = 2_000;
+export const NODE_TTL_MS = 3_000;
+export const NODE_BEAT_MS = 1_000;
+/** An entry that is missing for so long is not written again by a node that lives: others may take what it held. */
+export const GONE_MS = 2_000;
+/**
+ * From its last beat a node may serve for so long without another; a second less than it takes until others may serve
+ * instead.
+ */
+export const NODE_SAFE_MS = NODE_TTL_MS + GONE_MS - 1_000;
+/**
+ * Standing still for no longer than this, a node cannot have lost anything. It is a beat less, since the last one may have
+ * been due.
+ */
+export const STALL_MS = NODE_SAFE_MS - NODE_BEAT_MS;
 /** More nodes than this do not register. */
 export const MAX_NODES = 512;
 

@@ -3,7 +3,16 @@
 
 import type { Clock, Timer } from '../clock.ts';
 import type { Store } from '../store.ts';
-import { MAX_NODES, NODE_BEAT_MS, NODE_HINT, NODE_SET, NODE_TTL_MS, type NodeRecord, nodeKey } from './record.ts';
+import {
+  MAX_NODES,
+  NODE_BEAT_MS,
+  NODE_HINT,
+  NODE_SAFE_MS,
+  NODE_SET,
+  NODE_TTL_MS,
+  type NodeRecord,
+  nodeKey,
+} from './record.ts';
 
 export interface RegistrationDeps {
   readonly store: Store;
@@ -15,6 +24,12 @@ export interface Registration {
   current(): NodeRecord;
   /** Writes the change at once and hints it to the watchers. */
   announce(change: { readonly incarnation?: string; readonly draining?: boolean }): Promise<void>;
+  /** Until then nobody takes this node for gone. */
+  safeUntil(): number;
+  /** Since then nobody could; what was known of leases before may have changed. */
+  safeSince(): number;
+  /** Writes it now, rather than at the next beat. Never rejects. */
+  renew(): Promise<void>;
   /** Takes the entry out. Idempotent. */
   close(): Promise<void>;
 }
@@ -24,12 +39,17 @@ export async function registerNode(deps: RegistrationDeps, record: NodeRecord): 
   let own = record;
   let closed = false;
   let timer: Timer | undefined;
+  let safeSince = clock.now();
+  let safeUntil = safeSince;
   let writing: Promise<void> = Promise.resolve();
 
   async function write(): Promise<void> {
     try {
       const written = JSON.stringify(own);
+      const asked = clock.now();
       await store.set(nodeKey(own.id), written, NODE_TTL_MS);
+      if (asked >= safeUntil) safeSince = clock.now();
+      safeUntil = asked + NODE_SAFE_MS;
       const joined = await store.addToSet(NODE_SET, own.id, MAX_NODES, NODE_TTL_MS * 4);
       if (joined === 'full') warn(`more than ${MAX_NODES} nodes are registered; this one is not seen by gateways`);
       if (joined === 'added') await store.publish(NODE_HINT, own.id);
@@ -57,6 +77,9 @@ export async function registerNode(deps: RegistrationDeps, record: NodeRecord): 
 
   return {
     current: () => own,
+    safeUntil: () => safeUntil,
+    safeSince: () => safeSince,
+    renew: () => queued(write),
     announce: (change) => {
       own = { ...own, ...change };
       return queued(async () => {

@@ -54,8 +54,8 @@ export interface TestStore {
   down: boolean;
 }
 
-export function createTestStore(clock: Clock): TestStore {
-  const real = createMemoryStore({ clock, warn: () => undefined });
+/** `real`: the same store as somebody else sees. */
+export function createTestStore(clock: Clock, real: Store = memoryStore(clock)): TestStore {
   const calls: string[] = [];
   const self: { down: boolean; store: Store; calls: string[] } = { down: false, calls, store: real };
   self.store = new Proxy(real, {
@@ -70,4 +70,8 @@ export function createTestStore(clock: Clock): TestStore {
     },
   });
   return self;
+}
+
+export function memoryStore(clock: Clock): Store {
+  return createMemoryStore({ clock, warn: () => undefined });
 }

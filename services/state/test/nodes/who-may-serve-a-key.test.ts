@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createOwnership, type OwnerKey } from '../../src/nodes/ownership.ts';
 import type { NodeRecord } from '../../src/nodes/record.ts';
+import { type Registration, registerNode } from '../../src/nodes/registration.ts';
 import { createStallWatch } from '../../src/nodes/stall-watch.ts';
-import { createTestClock, createTestStore, settled, type TestClock, type TestStore } from './fakes.ts';
+import { createTestClock, createTestStore, memoryStore, settled, type TestClock, type TestStore } from './fakes.ts';
 
 const LEASE = 15_000;
 const KEY = '["acme","echo","d1","user","alice"]';
@@ -24,21 +25,36 @@ function node(id: string, clock: TestClock, { store }: TestStore, live: () => re
   const reborn: string[] = [];
   const busy = new Set<string>();
   const stall = createStallWatch(clock, LEASE / 2);
+  const own: { entry: Registration | null } = { entry: null };
   const ownership = createOwnership({
     store,
     clock,
     nodeId: id,
     nodes: { live },
     stall,
+    entry: {
+      safeUntil: () => own.entry?.safeUntil() ?? Number.POSITIVE_INFINITY,
+      safeSince: () => own.entry?.safeSince() ?? 0,
+      renew: () => own.entry?.renew() ?? Promise.resolve(),
+    },
     token: () => `t${++tokens}`,
     lost: (keys) => lost.push(...keys),
-    reborn: (incarnation) => reborn.push(incarnation),
+    reborn: (incarnation) => {
+      reborn.push(incarnation);
+      void own.entry?.announce({ incarnation });
+    },
     warn: () => undefined,
     inUse: ({ owner }) => busy.has(owner),
     leaseMs: LEASE,
     idleMs: 60_000,
   });
-  return { ownership, lost, reborn, busy, stall };
+  /** As every node does before it takes calls; from then on it beats. */
+  async function register(): Promise<Registration> {
+    const record = { id, incarnation: ownership.incarnation, address: 'x:1', draining: false };
+    own.entry = await registerNode({ store, clock, warn: () => undefined }, record);
+    return own.entry;
+  }
+  return { ownership, lost, reborn, busy, stall, register };
 }
 
 const claim = async (n: ReturnType<typeof node>, owner = KEY) => (await n.ownership.claim('acme', owner)).kind;
@@ -89,24 +105,6 @@ describe('who may serve a key', () => {
     await one.ownership.release('acme', KEY);
     assert.equal(await claim(two), 'held');
     assert.equal(await claim(one), 'moved');
-  });
-
-  test('a dead node’s keys are free when its lease ends, not before', async () => {
-    const { clock, test } = rig();
-    const two = node('n2', clock, test);
-    await test.store.set(LEASE_KEY, '["n1","life","token"]', LEASE);
-    await clock.pass(LEASE - 1_000);
-    assert.equal(await claim(two), 'moved');
-    await clock.pass(2_000);
-    assert.equal(await claim(two), 'held');
-  });
-
-  test('a lease of a node’s former life is void', async () => {
-    const { clock, test } = rig();
-    const live = [{ id: 'n1', incarnation: 'second', address: 'x:1', draining: false }];
-    const two = node('n2', clock, test, () => live);
-    await test.store.set(LEASE_KEY, '["n1","first","token"]', LEASE);
-    assert.equal(await claim(two), 'held');
   });
 
   test('a store that cannot be reached is not another holder: what is fresh is served, then it is unreachable', async () => {
@@ -175,5 +173,119 @@ describe('who may serve a key', () => {
     await test.store.close();
     await settled();
     assert.equal(clock.timers, 0);
+  });
+});
+
+describe('who may serve the keys of a node that is gone', () => {
+  /** How long it takes until `n` holds the key, claiming it twice a second as waiting callers do. */
+  async function untilHeld(n: ReturnType<typeof node>, clock: TestClock, mostMs: number): Promise<number | null> {
+    for (let ms = 0; ms <= mostMs; ms += 500) {
+      if ((await claim(n)) === 'held') return ms;
+      await clock.pass(500);
+    }
+    return null;
+  }
+
+  /** Two nodes, each with a view of the store of its own. */
+  async function pair() {
+    const clock = createTestClock();
+    const real = memoryStore(clock);
+    const [view, other] = [createTestStore(clock, real), createTestStore(clock, real)];
+    const [one, two] = [node('n1', clock, view), node('n2', clock, other)];
+    for (const each of [one, two]) await each.register();
+    assert.equal(await claim(one), 'held');
+    return { clock, real, view, one, two };
+  }
+
+  test('another, within seconds of its last beat and long before its lease ends', async () => {
+    const { clock, test } = rig();
+    const two = node('n2', clock, test);
+    await test.store.set('lk:{}:node:n1', '{"id":"n1","incarnation":"life","address":"x:1","draining":false}', 3_000);
+    await test.store.set(LEASE_KEY, '["n1","life","token"]', LEASE);
+    assert.equal(await untilHeld(two, clock, 10_000), 5_000);
+  });
+
+  test('a lease of a node’s former life is void, when no other life of it can be meant', async () => {
+    const { clock, test } = rig();
+    const live = [{ id: 'n1', incarnation: 'second', address: 'x:1', draining: false }];
+    const two = node('n2', clock, test, () => live);
+    await test.store.set(LEASE_KEY, '["n1","first","token"]', LEASE);
+    assert.equal(await untilHeld(two, clock, 10_000), 2_000);
+  });
+
+  test('looks that lie too far apart prove nothing: it may have lived between them', async () => {
+    const { clock, test } = rig();
+    const two = node('n2', clock, test);
+    await test.store.set(LEASE_KEY, '["n1","life","token"]', 60_000);
+    for (let i = 0; i < 5; i++) {
+      assert.equal(await claim(two), 'moved');
+      await clock.pass(3_000);
+    }
+    assert.equal(await untilHeld(two, clock, 10_000), 2_000);
+  });
+
+  test('a node that is cut off from the store stops before another serves, and knows it when it is back', async () => {
+    const { clock, view, one, two } = await pair();
+    view.down = true;
+    let stopped = false;
+    for (let ms = 0; ms < 20_000; ms += 250) {
+      const [first, second] = [await claim(one), await claim(two)];
+      assert.ok(first !== 'held' || second !== 'held', `both serve after ${ms} ms`);
+      stopped ||= first === 'unreachable';
+      if (second === 'held') break;
+      await clock.pass(250);
+    }
+    assert.ok(stopped);
+    assert.equal(await claim(two), 'held');
+    view.down = false;
+    // It beats again before anybody claims: what it knew of its leases is worth nothing all the same.
+    await clock.pass(1_500);
+    assert.equal(await claim(one), 'moved');
+    assert.deepEqual([one.lost.map(({ owner }) => owner), one.reborn.length], [[KEY], 1]);
+    assert.equal(await claim(two), 'held');
+  });
+
+  test('cut off for no longer than three seconds it has lost nothing, though others want it', async () => {
+    const { clock, view, one, two } = await pair();
+    view.down = true;
+    for (let ms = 0; ms < 3_000; ms += 500) {
+      assert.deepEqual([await claim(one), await claim(two)], ['held', 'moved']);
+      await clock.pass(500);
+    }
+    view.down = false;
+    for (let ms = 0; ms < 10_000; ms += 500) {
+      assert.deepEqual([await claim(one), await claim(two)], ['held', 'moved']);
+      await clock.pass(500);
+    }
+    assert.deepEqual([one.lost, one.reborn], [[], []]);
+  });
+
+  test('a node that wakes up asks before it serves', async () => {
+    const clock = createTestClock();
+    const real = memoryStore(clock);
+    const one = node('n1', clock, createTestStore(clock, real));
+    await one.register();
+    assert.equal(await claim(one), 'held');
+    // Shorter than what the watch over stalls is set to here: the entry alone tells.
+    clock.stall(6_000);
+    await real.set(LEASE_KEY, '["n2","life","token"]', LEASE);
+    await real.set('lk:{}:node:n2', '{"id":"n2","incarnation":"life","address":"x:1","draining":false}', LEASE);
+    assert.equal(await claim(one), 'moved');
+    assert.deepEqual(
+      one.lost.map(({ owner }) => owner),
+      [KEY],
+    );
+  });
+
+  test('its new name takes nothing from it, though its entry shows it a moment later', async () => {
+    const { clock, real, one, two } = await pair();
+    assert.equal(await claim(one, OTHER), 'held');
+    await real.set(LEASE_KEY, '["n2","life","token"]', LEASE);
+    for (let ms = 0; ms < 10_000; ms += 500) {
+      assert.equal(await claim(two, OTHER), 'moved');
+      await clock.pass(500);
+    }
+    assert.equal(one.reborn.length, 1);
+    assert.equal(await claim(one, OTHER), 'held');
   });
 });
