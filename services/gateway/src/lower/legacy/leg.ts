@@ -79,7 +79,7 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
   const initialize = createInitialize(deps);
   const streams = createStreams({ store, belongings });
   const holding = createHolding({ store, clock, random, hints, failed });
-  const takeover = createTakeover({ ...keeping, presence, streams, handle });
+  const takeover = createTakeover({ ...keeping, presence, handle });
   const resume = createResume({ attachments, standing, streams, holding, takeover, clock, failed });
   const standalone = createStandalone({
     gate,
@@ -94,13 +94,13 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
   });
   const outbox = createOutbox({ store, clock, random, ttlMs: () => limits().sessionIdleMs, failed });
   const taking = { config, clock, random, sessions, gate, handle, notify, initialize, takeAnswer, keepCall, failed };
-  const httpSse = createHttpSse({ ...taking, attachments, standing, outbox, endSession });
+  const httpSse = createHttpSse({ ...taking, attachments, standing, outbox, takeover, endSession });
   const post = createPost({ ...taking, channels: { streams, holding, failed } });
 
   /** A notification that no call has caused. HTTP+SSE: whoever holds the socket copies it from the log. */
   async function tell(session: Session, text: string, name: string): Promise<boolean> {
     if (session.record.transport === 'streamable') return await standalone.tell(session, text, name);
-    await outbox.send(session, new TextEncoder().encode(text));
+    await outbox.send(session, { kind: 'told', text });
     return true;
   }
 

@@ -29,7 +29,7 @@ export interface CallRecord {
   readonly xid: string;
   /** The client's request as it came. */
   readonly message: string;
-  /** Where it is answered; null on HTTP+SSE. */
+  /** Where it is answered; null while nobody else could go on with it. */
   readonly stream: string | null;
   /** The replica that lowers it. */
   readonly by: string;
@@ -37,6 +37,9 @@ export interface CallRecord {
   readonly state: string | null;
   readonly asked: Readonly<Record<string, AskedQuestion>>;
 }
+
+/** The one stream of an HTTP+SSE session. */
+export const SSE_STREAM = 'sse';
 
 export type CallPatch = Partial<Pick<CallRecord, 'stream' | 'state' | 'asked' | 'by'>>;
 
@@ -105,7 +108,8 @@ export function keepCall(
     const { stream, asked } = record;
     const of = [tenant, session.id] as const;
     const wires = Object.values(asked).map(({ wireId }) => wireKey(...of, wireId));
-    return stream === null ? wires : [...wires, streamKey(...of, stream), streamLogKey(...of, stream)];
+    if (stream === null || stream === SSE_STREAM) return wires;
+    return [...wires, streamKey(...of, stream), streamLogKey(...of, stream)];
   }
 
   function again(): void {

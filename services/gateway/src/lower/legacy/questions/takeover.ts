@@ -12,8 +12,7 @@ import type { Session } from '../../../session/record.ts';
 import type { Voice } from '../contract.ts';
 import { callerOf } from '../gate.ts';
 import type { Handle } from '../handle.ts';
-import { type Entry, fitting } from '../stream/entry.ts';
-import type { Streams } from '../stream/streams.ts';
+import type { Entry } from '../stream/entry.ts';
 import { locateAgain } from './rebuild.ts';
 import { type CallRecord, type KeptCall, keepCall } from './record.ts';
 
@@ -22,9 +21,28 @@ export interface Pending {
   readonly fromSeq: number | undefined;
 }
 
+/** A stream held here, and what is still to be said on it. */
+export interface Taking {
+  readonly ticket: () => Authenticated;
+  /** Null: it has ended. */
+  readonly session: () => Promise<Session | null>;
+  pending(): readonly Pending[];
+  append(xid: string, entry: Entry): Promise<void>;
+  /** The entry as it may be kept. */
+  fit<E extends Entry>(entry: E): E;
+  /** What is said of a call of which nothing is kept any more; '': nothing. */
+  forgotten(xid: string): string;
+  /** Default: the leg's own. */
+  readonly handle?: Handle;
+  /** Default: at once. */
+  readonly firstLookMs?: number;
+  /** Nothing is pending; watching has ended. */
+  idle?(): void;
+}
+
 export interface Takeover {
   /** Sees to it that somebody lowers the calls of this stream, until stopped. */
-  watch(ticket: Authenticated, session: Session, stream: string, pending: () => readonly Pending[]): () => void;
+  watch(taking: Taking): () => void;
   /** A response that was too large for the log. */
   fetch(ticket: Authenticated, session: Session, xid: string): Promise<string>;
 }
@@ -34,7 +52,6 @@ export interface TakeoverDeps {
   readonly belongings: Belongings;
   readonly clock: Clock;
   readonly presence: Presence;
-  readonly streams: Streams;
   readonly handle: Handle;
   readonly failed: (what: string, error: unknown) => void;
 }
@@ -48,7 +65,7 @@ const LARGE_MS = 30_000;
 const decoder = new TextDecoder();
 
 export function createTakeover(deps: TakeoverDeps): Takeover {
-  const { store, clock, streams, failed } = deps;
+  const { store, clock, failed } = deps;
   const running = new Set<string>();
   const large = new Map<string, string>();
 
@@ -58,7 +75,7 @@ export function createTakeover(deps: TakeoverDeps): Takeover {
   }
 
   /** False: its record is gone. */
-  async function look(ticket: Authenticated, session: Session, stream: string, pending: Pending): Promise<boolean> {
+  async function look(taking: Taking, session: Session, pending: Pending): Promise<boolean> {
     if (running.has(pending.xid)) return true;
     const found = await read(session, pending.xid);
     if (found === null) return false;
@@ -66,28 +83,24 @@ export function createTakeover(deps: TakeoverDeps): Takeover {
     const kept = keepCall(deps, session, found.record, found.text);
     if (running.has(pending.xid) || !(await kept.save({ by: deps.presence.self }))) return true;
     running.add(pending.xid);
-    run(ticket, session, stream, pending, kept)
+    run(taking, session, pending, kept)
       .catch((error: unknown) => failed('taken call', error))
       .finally(() => running.delete(pending.xid));
     return true;
   }
 
-  async function run(
-    ticket: Authenticated,
-    session: Session,
-    stream: string,
-    { xid, fromSeq }: Pending,
-    kept: KeptCall,
-  ): Promise<void> {
+  async function run(taking: Taking, session: Session, { xid, fromSeq }: Pending, kept: KeptCall): Promise<void> {
     const message = locateAgain(kept.record.message);
     if (message === null) return;
-    const append = appender(session, stream);
+    const append = appender(taking, xid);
     const voice = voiceOf(append);
     const taken = { fromSeq };
-    const response = await deps.handle({ ticket, caller: callerOf(session), message, xid, voice, kept, taken });
+    const handle = taking.handle ?? deps.handle;
+    const call = { ticket: taking.ticket(), caller: callerOf(session), message, xid, voice, kept, taken };
+    const response = await handle(call);
     if (response === 'left') return kept.leave();
     const text = response === null ? '' : decoder.decode(response);
-    const entry = fitting({ kind: 'response', xid, text });
+    const entry = taking.fit({ kind: 'response', xid, text });
     if (entry.text === null) {
       large.set(xid, text);
       clock.setTimer(LARGE_MS, () => large.delete(xid)).unref?.();
@@ -98,10 +111,10 @@ export function createTakeover(deps: TakeoverDeps): Takeover {
   }
 
   /** One after another, in the order of the calls. */
-  function appender(session: Session, stream: string): (entry: Entry) => Promise<void> {
+  function appender(taking: Taking, xid: string): (entry: Entry) => Promise<void> {
     let tail: Promise<void> = Promise.resolve();
     return (entry) => {
-      const appending = tail.then(() => streams.append(session, stream, fitting(entry)));
+      const appending = tail.then(() => taking.append(xid, taking.fit(entry)));
       tail = appending.catch((error: unknown) => failed('stream log', error));
       return appending;
     };
@@ -117,27 +130,36 @@ export function createTakeover(deps: TakeoverDeps): Takeover {
   }
 
   return {
-    watch(ticket, session, stream, pending) {
+    watch(taking) {
       const misses = new Map<string, number>();
       let stopped = false;
-      let timer = clock.setTimer(0, turn);
+      let timer = clock.setTimer(taking.firstLookMs ?? 0, turn);
 
       async function round(): Promise<void> {
-        for (const one of pending()) {
+        const pending = taking.pending();
+        const session = pending.length === 0 ? null : await taking.session();
+        if (session === null) return;
+        for (const one of pending) {
           if (stopped) return;
-          if (await look(ticket, session, stream, one)) continue;
+          if (await look(taking, session, one)) continue;
           const missed = (misses.get(one.xid) ?? 0) + 1;
           misses.set(one.xid, missed);
-          // No response can be made without its request: the stream ends without one.
-          if (missed === MAX_MISSES)
-            await streams.append(session, stream, { kind: 'response', xid: one.xid, text: '' });
+          // No response can be made without its request.
+          if (missed < MAX_MISSES) continue;
+          misses.delete(one.xid);
+          await taking.append(one.xid, { kind: 'response', xid: one.xid, text: taking.forgotten(one.xid) });
         }
       }
       function turn(): void {
         round()
           .catch((error: unknown) => failed('taken call', error))
           .finally(() => {
-            if (!stopped) timer = clock.setTimer(LOOK_MS, turn);
+            if (stopped) return;
+            if (taking.idle === undefined || taking.pending().length > 0) timer = clock.setTimer(LOOK_MS, turn);
+            else {
+              stopped = true;
+              taking.idle();
+            }
           });
       }
       return () => {

@@ -1,104 +1,60 @@
-// The 2024-11-05 transport (protocol.md §3.7): a GET opens the stream and the session, its first event names where to
-// POST, and every answer comes on that stream. Both verbs are authenticated and held against the session's principal
-// (GB-011); the id in the URL is a name only. The stream's loss ends the session: nothing resumes here.
+// The 2024-11-05 transport (protocol.md §3.7): POSTs are taken by any replica, every answer comes on the one stream
+// (sse-stream.ts). Both verbs are authenticated and held against the session's principal (GB-011); the id in the URL is a
+// name only. Before it says 202, a replica that does not hold the stream tells the one that does what it owes.
 
-import type { ConfigSource } from '@lockkeeper/protocol/config/settings';
+import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { Refusal } from '../../../errors.ts';
 import type { Authenticated } from '../../../exchange.ts';
-import type { HttpOut, LegacyBody, Located, SseStream } from '../../../http/contract.ts';
-import type { Attachments } from '../../../session/attachments.ts';
-import { servedRevisions } from '../../../session/negotiate.ts';
+import type { HttpOut, LegacyBody, Located } from '../../../http/contract.ts';
 import type { Session } from '../../../session/record.ts';
-import type { Sessions } from '../../../session/sessions.ts';
-import type { Standing } from '../../../session/standing.ts';
 import type { LegacyCall, Response, Voice } from '../contract.ts';
 import { callerOf, type Gate } from '../gate.ts';
 import type { Handle } from '../handle.ts';
 import type { createInitialize } from '../initialize.ts';
 import type { Notify } from '../notify.ts';
 import type { TakeAnswer } from '../questions/answers.ts';
-import type { KeepCall } from '../questions/record.ts';
+import { type KeepCall, type KeptCall, SSE_STREAM } from '../questions/record.ts';
 import { absentId, refusalResponse, refuse } from '../refusal.ts';
 import { checkBatch } from './batch.ts';
-import type { Outbox } from './outbox.ts';
-import { messagesPath } from './paths.ts';
+import type { OutEntry } from './outbox-entry.ts';
+import { createSseStreams, type SseStreams, type SseStreamsDeps } from './sse-stream.ts';
 
-export interface HttpSseDeps {
-  readonly config: ConfigSource;
-  readonly sessions: Sessions;
-  readonly attachments: Attachments;
-  readonly standing: Pick<Standing, 'hold'>;
+export interface HttpSseDeps extends Omit<SseStreamsDeps, 'handle'> {
+  readonly clock: Clock;
   readonly gate: Gate;
-  readonly outbox: Outbox;
   readonly handle: Handle;
   readonly notify: Notify;
   readonly initialize: ReturnType<typeof createInitialize>;
   readonly takeAnswer: TakeAnswer;
   readonly keepCall: KeepCall;
-  readonly endSession: (session: Session) => Promise<void>;
-  readonly failed: (what: string, error: unknown) => void;
 }
 
 type Terms = Omit<LegacyCall, 'caller'> & { readonly session: Session };
 
-export interface HttpSse {
-  open(ticket: Authenticated, out: HttpOut): Promise<void>;
+/** One request of a POST, and what the store keeps of it. */
+interface Taken {
+  readonly ticket: Authenticated;
+  readonly session: Session;
+  readonly message: Located;
+  readonly xid: string;
+  readonly kept: KeptCall;
+}
+
+/** How often a replica that works for another's stream sees whether it is held yet. */
+const HOLDER_LOOK_MS = 5_000;
+
+export interface HttpSse extends SseStreams {
   post(ticket: Authenticated, sessionId: string, body: LegacyBody, out: HttpOut): Promise<void>;
-  /** Ends every stream held here, and with it its session. */
-  close(): Promise<void>;
 }
 
 export function createHttpSse(deps: HttpSseDeps): HttpSse {
-  const open = new Set<() => Promise<void>>();
-
-  async function openStream(ticket: Authenticated, out: HttpOut): Promise<void> {
-    if (!ticket.route.sse || servedRevisions(ticket.route).length === 0) {
-      return refuse(out, { reason: 'verb' }, ticket.xid, undefined);
-    }
-    if (!out.accepts.sse) return refuse(out, { reason: 'not-acceptable' }, ticket.xid, undefined);
-    const opening = { transport: 'sse', revision: null, capabilities: {}, clientInfo: null } as const;
-    const opened = await deps.sessions.open(ticket, deps.sessions.mint(), opening);
-    if (opened.kind !== 'found') {
-      return refuse(out, { reason: opened.kind === 'full' ? 'too-many' : 'unreadable' }, ticket.xid, undefined);
-    }
-    await serve(ticket, opened.session, out);
-  }
-
-  async function serve(ticket: Authenticated, session: Session, out: HttpOut): Promise<void> {
-    let stream: SseStream | null = null;
-    let release: (() => Promise<void>) | null = null;
-    let ending: Promise<void> | null = null;
-    const end = (): Promise<void> => {
-      ending ??= finish();
-      return ending;
-    };
-    const finish = async (): Promise<void> => {
-      open.delete(end);
-      letGo();
-      fall();
-      stream?.end();
-      await release?.();
-      await deps.endSession(session);
-    };
-    const endSoon = (): void => {
-      end().catch((error: unknown) => deps.failed('stream end', error));
-    };
-    const letGo = deps.attachments.attach(session, endSoon);
-    const fall = deps.standing.hold(session, ticket, endSoon);
-    open.add(end);
-    try {
-      // Log entries may come only after this returns, so the stream is there by then.
-      release = await deps.outbox.hold(session, () => stream!, endSoon);
-    } catch (error) {
-      deps.failed('stream lease', error);
-      endSoon();
-      return refuse(out, { reason: 'unreadable' }, ticket.xid, undefined);
-    }
-    if (ending !== null) return; // ended before it began
-    stream = out.sse();
-    stream.send(messagesPath(ticket, session.id, deps.config.current().publicBaseUrl), { name: 'endpoint' });
-    out.onVanish(endSoon);
-  }
+  const { open, close } = createSseStreams({
+    ...deps,
+    handle: async (call) => {
+      const { session } = call.caller;
+      return session === null ? 'left' : await respond({ ...call, session });
+    },
+  });
 
   async function post(ticket: Authenticated, sessionId: string, body: LegacyBody, out: HttpOut): Promise<void> {
     const messages = body.kind === 'single' ? [body.message] : body.messages;
@@ -122,8 +78,33 @@ export function createHttpSse(deps: HttpSseDeps): HttpSse {
     // An answer is taken before the 202 says so.
     const refusal = await takeAnswers(ticket, session, messages);
     if (refusal !== null) return refuse(out, refusal, ticket.xid, idText);
+    const calls = messages
+      .filter((m) => m.kind === 'request')
+      .map((message, i): Taken => {
+        const xid = i === 0 ? ticket.xid : `${ticket.xid}.${i}`;
+        return { ticket, session, message, xid, kept: deps.keepCall(session, message, xid) };
+      });
+    try {
+      if (!deps.outbox.here(session)) await Promise.all(calls.map(owe));
+    } catch (error) {
+      deps.failed('call record', error);
+      for (const { kept } of calls) await kept.end(false).catch(() => undefined);
+      return refuse(out, { reason: 'unreadable' }, ticket.xid, idText);
+    }
     out.empty(202);
-    await take(ticket, session, messages);
+    const answering = calls.map(answer);
+    // After the calls have begun, so that a batch may cancel its own element.
+    for (const message of messages) {
+      if (message.kind === 'notification') await deps.notify(session, message, ticket);
+    }
+    await Promise.all(answering);
+  }
+
+  /** Before the 202: the holder of the stream knows what to answer if this replica does not live to. */
+  async function owe({ session, message, xid, kept }: Taken): Promise<void> {
+    await kept.save({ stream: SSE_STREAM });
+    const text = JSON.stringify({ idText: message.idText ?? 'null', method: message.method ?? '' });
+    await deps.outbox.send(session, { kind: 'taken', xid, text });
   }
 
   async function takeAnswers(
@@ -138,33 +119,52 @@ export function createHttpSse(deps: HttpSseDeps): HttpSse {
     return refusal;
   }
 
-  async function take(ticket: Authenticated, session: Session, messages: readonly Located[]): Promise<void> {
-    const work = messages
-      .filter((m) => m.kind === 'request')
-      .map((message, i) => answer(ticket, session, message, i === 0 ? ticket.xid : `${ticket.xid}.${i}`));
-    for (const message of messages) {
-      if (message.kind === 'notification') await deps.notify(session, message, ticket);
-    }
-    await Promise.all(work);
-  }
-
-  async function answer(ticket: Authenticated, session: Session, message: Located, xid: string): Promise<void> {
-    const kept = deps.keepCall(session, message, xid);
+  async function answer(taken: Taken): Promise<void> {
+    const { session, xid, kept } = taken;
     // Events, questions and the response of one call keep their order, whichever way they go.
     let tail: Promise<unknown> = Promise.resolve();
-    const send = (text: Uint8Array): Promise<void> => {
-      const sending = tail.then(() => deps.outbox.send(session, text));
+    const send = (entry: OutEntry): Promise<void> => {
+      const sending = tail.then(() => deps.outbox.send(session, entry));
       tail = sending.catch((error: unknown) => deps.failed('stream log', error));
       return sending;
     };
     const voice: Voice = {
-      event: (_xid, _seq, text) => void send(text).catch(() => undefined),
-      say: send,
+      event(_xid, seq, text) {
+        send({ kind: 'event', xid, seq: seq ?? null, text }).catch(() => undefined);
+      },
+      say: (text, name) => send({ kind: 'said', xid, name, text }),
     };
-    const response = await respond({ ticket, session, message, xid, voice, kept });
-    if (response !== null && response !== 'left') await send(response).catch(() => undefined);
+    const unwatch = watchHolder(session);
+    const response = await respond({ ...taken, voice }).finally(unwatch);
+    if (response === 'left') return kept.leave();
+    // Cancelled by the session's end: nobody reads it any more, and its keys are gone.
+    const read = response !== null || (await deps.outbox.held(session).catch(() => true));
+    if (read) await send({ kind: 'response', xid, text: response ?? '' }).catch(() => undefined);
     await tail;
     await kept.end(false);
+  }
+
+  /** The stream's loss ends the session, and nobody says so when its replica was killed (protocol.md §3.7). */
+  function watchHolder(session: Session): () => void {
+    if (deps.outbox.here(session)) return () => undefined;
+    let timer: Timer | null = null;
+    const again = (): void => {
+      timer = deps.clock.setTimer(HOLDER_LOOK_MS, () => {
+        look().catch((error: unknown) => deps.failed('stream holder', error));
+      });
+      timer.unref?.();
+    };
+    const look = async (): Promise<void> => {
+      // A store that does not answer tells nothing.
+      if (await deps.outbox.held(session).catch(() => true)) {
+        if (timer !== null) again();
+      } else await deps.endSession(session);
+    };
+    again();
+    return () => {
+      timer?.clear();
+      timer = null;
+    };
   }
 
   async function respond(terms: Terms): Promise<Response> {
@@ -182,11 +182,5 @@ export function createHttpSse(deps: HttpSseDeps): HttpSse {
     return await deps.handle({ ...terms, caller: callerOf(session) });
   }
 
-  return {
-    open: openStream,
-    post,
-    async close() {
-      await Promise.all([...open].map((end) => end()));
-    },
-  };
+  return { open, post, close };
 }

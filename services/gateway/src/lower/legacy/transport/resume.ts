@@ -13,7 +13,7 @@ import { callerOf } from '../gate.ts';
 import type { Takeover } from '../questions/takeover.ts';
 import { refuse } from '../refusal.ts';
 import { deliver, RETRY_MS } from '../stream/channel.ts';
-import { createSieve, decodeEntry, type Sieve } from '../stream/entry.ts';
+import { createSieve, decodeEntry, fitting, type Sieve } from '../stream/entry.ts';
 import { type Cursor, eventId, isAfter } from '../stream/event-id.ts';
 import type { Hold, Holding } from '../stream/hold.ts';
 import type { StreamRecord, Streams } from '../stream/streams.ts';
@@ -124,7 +124,14 @@ export function createResume(deps: ResumeDeps): Resume {
     if (over) return await hold.release();
     const pending = () =>
       calls.filter((xid) => !sieve.answered(xid)).map((xid) => ({ xid, fromSeq: sieve.lastSeq(xid) }));
-    stopWatching = deps.takeover.watch(ticket, session, stream, pending);
+    stopWatching = deps.takeover.watch({
+      ticket: () => ticket,
+      session: async () => session,
+      pending,
+      append: (_xid, entry) => streams.append(session, stream, entry),
+      fit: fitting,
+      forgotten: () => '', // the stream ends without it
+    });
     const closeMs = atLeast(callerOf(session).revision, '2025-11-25') ? ticket.route.closeStreamsAfterMs : 0;
     if (closeMs > 0) {
       timer = deps.clock.setTimer(Math.max(closeMs, MIN_POLL_MS), () => {
