@@ -3,7 +3,8 @@
 
 import { LEGACY_METHODS, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import type { Era } from '@lockkeeper/protocol/mcp/revision';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { tallied, timed } from './tally.ts';
 
 export interface Metrics {
   readonly registry: Registry;
@@ -22,6 +23,8 @@ export interface Metrics {
 }
 
 const VERBS = new Set(['GET', 'POST', 'DELETE', 'OPTIONS', 'HEAD']);
+/** Texts of the commonest, so that none is made for each answer. */
+const STATUS: Readonly<Record<number, string>> = { 200: '200', 202: '202', 400: '400', 401: '401', 404: '404' };
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 /** Anything a stranger could make up becomes `other`. */
@@ -35,26 +38,32 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
   const registry = new Registry();
   const registers = [registry];
   if (options.processMetrics) collectDefaultMetrics({ register: registry, prefix: 'lockkeeper_' });
-  const http = new Counter({
-    name: 'lockkeeper_http_responses_total',
-    help: 'HTTP responses by verb and status.',
-    labelNames: ['verb', 'status'] as const,
+  const http = tallied(
+    'lockkeeper_http_responses_total',
+    'HTTP responses by verb and status.',
+    ['verb', 'status'],
     registers,
-  });
-  const exchanges = new Counter({
-    name: 'lockkeeper_exchange_ended_total',
-    help: 'Exchanges by tenant, era, method and outcome.',
-    labelNames: ['tenant', 'era', 'method', 'outcome'] as const,
+  );
+  const exchanges = tallied(
+    'lockkeeper_exchange_ended_total',
+    'Exchanges by tenant, era, method and outcome.',
+    ['tenant', 'era', 'method', 'outcome'],
     registers,
-  });
-  const seconds = new Histogram({
-    name: 'lockkeeper_exchange_duration_seconds',
-    help: 'From the door to the last byte handed over.',
-    labelNames: ['era', 'method'] as const,
-    buckets: SECONDS,
+  );
+  const seconds = timed(
+    'lockkeeper_exchange_duration_seconds',
+    'From the door to the last byte handed over.',
+    ['era', 'method'],
+    SECONDS,
     registers,
+  );
+  let under = 0;
+  const open: Gauge = new Gauge({
+    name: 'lockkeeper_exchange_open',
+    help: 'Exchanges that have begun and not ended.',
+    registers,
+    collect: () => open.set(under),
   });
-  const open = gauge('lockkeeper_exchange_open', 'Exchanges that have begun and not ended.', registers);
   const streams = gauge('lockkeeper_http_streams_open', 'SSE responses that are open.', registers);
   const auth = counterBy(
     'lockkeeper_auth_refused_total',
@@ -62,14 +71,14 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
     'reason',
     registers,
   );
-  const tokens = counterBy('lockkeeper_auth_tokens_total', 'Tokens checked, by how.', 'how', registers);
+  const tokens = tallied('lockkeeper_auth_tokens_total', 'Tokens checked, by how.', ['how'], registers);
   const keys = counterBy('lockkeeper_auth_key_reads_total', 'Key sets read from issuers.', 'result', registers);
-  const decisions = new Counter({
-    name: 'lockkeeper_policy_decisions_total',
-    help: 'Names judged for a call, by tenant, rule and decision.',
-    labelNames: ['tenant', 'rule', 'decision'] as const,
+  const decisions = tallied(
+    'lockkeeper_policy_decisions_total',
+    'Names judged for a call, by tenant, rule and decision.',
+    ['tenant', 'rule', 'decision'],
     registers,
-  });
+  );
   const loads = new Counter({
     name: 'lockkeeper_catalogue_loads_total',
     help: 'Lists and profiles of servers, by kind and where they came from.',
@@ -93,22 +102,30 @@ export function createMetrics(options: { readonly processMetrics: boolean }): Me
     registry,
     httpResponse: (verb, status) => {
       const known = VERBS.has(verb) ? verb : 'other';
-      child(`h ${known} ${status}`, () => http.labels(known, String(status))).inc();
+      http
+        .at(known)
+        .at(STATUS[status] ?? String(status))
+        .add();
     },
-    exchangeBegan: () => open.inc(),
+    exchangeBegan: () => {
+      under += 1;
+    },
     exchangeEnded: (era, tenant, method, outcome, took) => {
-      const [e, m] = [era ?? 'none', methodLabel(method)];
-      open.dec();
-      child(`x ${tenant} ${e} ${m} ${outcome}`, () => exchanges.labels(tenant, e, m, outcome)).inc();
-      child(`s ${e} ${m}`, () => seconds.labels(e, m)).observe(took);
+      const e = era ?? 'none';
+      const m = methodLabel(method);
+      under -= 1;
+      exchanges.at(tenant).at(e).at(m).at(outcome).add();
+      seconds.observe(e, m, took);
     },
     authRefused: (reason) => child(`a ${reason}`, () => auth.labels(reason)).inc(),
-    tokenChecked: (how) => child(`t ${how}`, () => tokens.labels(how)).inc(),
+    tokenChecked: (how) => tokens.at(how).add(),
     keysFetched: (result) => keys.labels(result).inc(),
-    policyDecided: (tenant, rule, allow) => {
-      const decision = allow ? 'allow' : 'deny';
-      child(`p ${tenant} ${decision} ${rule}`, () => decisions.labels(tenant, rule, decision)).inc();
-    },
+    policyDecided: (tenant, rule, allow) =>
+      decisions
+        .at(tenant)
+        .at(rule)
+        .at(allow ? 'allow' : 'deny')
+        .add(),
     catalogueLoaded: (kind, source) => child(`c ${kind} ${source}`, () => loads.labels(kind, source)).inc(),
     serverLeftOut: (tenant, server, reason) =>
       child(`l ${tenant} ${server} ${reason}`, () => leftOut.labels(tenant, server, reason)).inc(),

@@ -2,6 +2,9 @@
 // are; it makes no values, so what we do not read is never reshaped (design §11). UTF-8 validity is the caller's
 // (a native check is at hand there); here every byte ≥ 0x80 inside a string is taken as it is.
 
+import { Keys } from './keys.ts';
+import { decodeString } from './text.ts';
+
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -100,7 +103,7 @@ export function parseSpan(bytes: Uint8Array, span: Span): unknown {
 
 export function stringOf(bytes: Uint8Array, member: Member | undefined): string | undefined {
   if (member === undefined || member.kind !== 'string') return undefined;
-  return decodeKey(bytes, member.start, member.end);
+  return decodeString(bytes, member.start, member.end);
 }
 
 function kindAt(bytes: Uint8Array, at: number): JsonKind {
@@ -118,22 +121,6 @@ function kindAt(bytes: Uint8Array, at: number): JsonKind {
     default:
       return 'number';
   }
-}
-
-/** The string whose quotes are at `start` and `end - 1`. A loop beats the decoder's set-up cost on short ASCII. */
-function decodeKey(bytes: Uint8Array, start: number, end: number): string {
-  if (end - start <= 34) {
-    let text = '';
-    let i = start + 1;
-    for (; i < end - 1; i++) {
-      const c = bytes[i]!;
-      if (c >= 0x80 || c === 0x5c) break;
-      text += String.fromCharCode(c);
-    }
-    if (i === end - 1) return text;
-  }
-  const raw = decoder.decode(bytes.subarray(start + 1, end - 1));
-  return raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
 }
 
 class Scanner {
@@ -182,16 +169,16 @@ class Scanner {
     const b = this.b;
     let i = this.skipSpace(at + 1);
     if (b[i] === 0x7d) return i + 1;
-    let seen: Set<string> | null = this.rules.unique ? new Set() : null;
+    const seen: Keys | null = this.rules.unique ? new Keys() : null;
     for (;;) {
       if (b[i] !== 0x22) throw new ScanError('syntax', i);
       const keyStart = i;
       const keyEnd = this.string(i);
-      if (seen !== null) seen = this.checkKey(seen, keyStart, keyEnd);
+      const key = out === null && seen === null ? '' : decodeString(b, keyStart, keyEnd);
+      if (seen !== null) checkKey(seen, key, keyStart);
       i = this.skipSpace(keyEnd);
       if (b[i] !== 0x3a) throw new ScanError('syntax', i);
       const start = this.skipSpace(i + 1);
-      const key = out === null ? '' : decodeKey(b, keyStart, keyEnd);
       const end = this.value(start, depth + 1, depth === 0 ? this.innerOf(key) : null);
       if (out !== null) out.push({ key, keyStart, kind: kindAt(b, start), start, end });
       i = this.skipSpace(end);
@@ -260,13 +247,6 @@ class Scanner {
     // A repeated key: the last one counts, as in JSON.parse.
     this.inner.members.length = 0;
     return this.inner.members;
-  }
-
-  private checkKey(seen: Set<string>, keyStart: number, keyEnd: number): Set<string> {
-    const key = decodeKey(this.b, keyStart, keyEnd);
-    if (key === '__proto__') throw new ScanError('forbidden-key', keyStart);
-    if (seen.has(key)) throw new ScanError('duplicate-key', keyStart);
-    return seen.add(key);
   }
 
   private array(at: number, depth: number): number {
@@ -365,6 +345,11 @@ class Scanner {
     if (i === at) throw new ScanError('syntax', i);
     return i;
   }
+}
+
+function checkKey(seen: Keys, key: string, keyStart: number): void {
+  if (key === '__proto__') throw new ScanError('forbidden-key', keyStart);
+  if (!seen.add(key)) throw new ScanError('duplicate-key', keyStart);
 }
 
 /** Levels up to which recursion, which is faster, is safe. */
