@@ -6,9 +6,10 @@ import { findMember, type Member, scan, textOf } from '@lockkeeper/protocol/json
 import { NO_BODY, type Open } from '@lockkeeper/protocol/link/frames';
 import { isLogLevel, PROGRESS_TOKEN, passesLevel } from '@lockkeeper/protocol/mcp/meta';
 import type { Clock } from '@lockkeeper/state/clock';
-import type { ExitReason } from '../child/contract.ts';
+import type { ExitReason, RequestFailure } from '../child/contract.ts';
 import { LegacyTask, type LegacyTaskSeed } from '../tasks/legacy-task.ts';
 import type { Log, UpstreamCall, UpstreamReply } from './contract.ts';
+import { failedCall } from './result/failed-call.ts';
 import { breach, fault, type Outcome } from './result/outcome.ts';
 import { Pages } from './result/pages.ts';
 import { keep, vendorMeta, withMembers } from './result/split.ts';
@@ -129,7 +130,21 @@ export class Call implements UpstreamCall, Waiter {
   }
 
   lost(exit: ExitReason): void {
-    this.settle(fault('lost', `the server ended during the call: ${exit.words}`));
+    // Ended by us: the reason is our own words, and the caller may read it.
+    const lead = exit.kind === 'stopped' ? 'it was ended' : 'the server ended during the call';
+    this.settle(fault('lost', `${lead}: ${exit.words}`));
+  }
+
+  failed(failure: RequestFailure): void {
+    const outcome = failedCall(this.head.server, failure);
+    // Once the end of its session is heard of, nothing is begun on it again.
+    if (failure.kind === 'session') void this.owner.wire.closed.then(() => this.settle(outcome));
+    else this.settle(outcome);
+  }
+
+  /** The request under which it waits now; of a task it made, the one that brings its answer. */
+  owns(id: number): boolean {
+    return id === this.id || this.task?.owns(id) === true;
   }
 
   settle(outcome: Outcome): void {
@@ -164,7 +179,7 @@ export class Call implements UpstreamCall, Waiter {
         this.settle(judged.outcome);
         return;
       case 'again':
-        this.again();
+        this.again(judged.after);
         return;
       case 'task':
         if (this.task === null) this.follow(judged.seed);
@@ -198,13 +213,14 @@ export class Call implements UpstreamCall, Waiter {
     this.task.begin();
   }
 
-  private again(): void {
+  private again(after: Promise<void> | undefined): void {
     if (this.retried) {
-      this.settle(breach('the server refuses every revision, also those that it names'));
+      this.settle(breach('the server refuses the request also in the form that it asked for'));
       return;
     }
     this.retried = true;
-    this.send();
+    if (after === undefined) this.send();
+    else void after.then(() => this.done || this.send());
   }
 
   private page(line: Uint8Array, members: readonly Member[], pages: Pages): void {

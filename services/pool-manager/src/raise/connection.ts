@@ -1,7 +1,7 @@
 // A connection to one child: its open calls, who gets a log message, what the pool asks of it. The era's own part is
 // the speaker's.
 
-import { membersOf } from '@lockkeeper/protocol/json/scan';
+import { type Member, membersOf } from '@lockkeeper/protocol/json/scan';
 import type { Open } from '@lockkeeper/protocol/link/frames';
 import { LEGACY_METHODS, MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
@@ -51,8 +51,8 @@ export class RaisedConnection implements Connection, CallOwner, Room {
     this.clock = deps.clock;
     this.closed = deps.wire.closed;
     deps.wire.listener = {
-      notification: (line, method, params) => this.notification(line, method, params),
-      request: (line, id, method, params) => this.speaker.request(line, id, method, params, this),
+      notification: (line, method, params, of) => this.notification(line, method, params, of),
+      request: (line, id, method, params, of) => this.speaker.request(line, id, method, params, this.roomOf(of)),
     };
   }
 
@@ -93,6 +93,18 @@ export class RaisedConnection implements Connection, CallOwner, Room {
     }
     if (running !== null) return running.head;
     return several ? null : (parked?.head ?? null);
+  }
+
+  /** A reply tells whose it is; where nothing tells, the rule of the baton stands. */
+  private roomOf(of: number | undefined): Room {
+    const owner = this.ownerOf(of);
+    return owner === null ? this : { open: this.open, asker: () => owner.head };
+  }
+
+  private ownerOf(of: number | undefined): Call | null {
+    if (of === undefined || of === 0) return null;
+    for (const call of this.calls) if (call.owns(of)) return call;
+    return null;
   }
 
   call(head: Open, members: Uint8Array, reply: UpstreamReply): UpstreamCall {
@@ -136,9 +148,11 @@ export class RaisedConnection implements Connection, CallOwner, Room {
     return this.wire.stop(why, how);
   }
 
-  private notification(line: Uint8Array, method: string, params: Parameters<Speaker['notification']>[2]): void {
+  private notification(line: Uint8Array, method: string, params: Member | undefined, of: number | undefined): void {
     if (method === 'notifications/message') {
-      const owner = params?.kind === 'object' ? this.speaker.logOwner(this.speaking()) : null;
+      const own = this.ownerOf(of);
+      const speaking = own === null ? this.speaking() : new Set([own]);
+      const owner = params?.kind === 'object' ? this.speaker.logOwner(speaking) : null;
       if (owner !== null) owner.logged(line, membersOf(line, params!));
       return;
     }

@@ -15,8 +15,8 @@ export type Judged =
   | { readonly kind: 'outcome'; readonly outcome: Outcome }
   /** A 2025-11-25 server made a task of it: the answer comes by way of that. */
   | { readonly kind: 'task'; readonly seed: LegacyTaskSeed }
-  /** Send the same once more under a new id (-32022 with a revision in common). */
-  | { readonly kind: 'again' };
+  /** Send the same once more under a new id (-32022 with a revision in common), when `after` has settled. */
+  | { readonly kind: 'again'; readonly after?: Promise<void> };
 
 /** The calls that are open on the connection, as far as an era may look. */
 export interface Room {

@@ -7,7 +7,8 @@ import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
 import { CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION } from '@lockkeeper/protocol/mcp/meta';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { Clock } from '@lockkeeper/state/clock';
-import type { Spawn } from '../child/contract.ts';
+import type { Child, ChildEvents, Spawn } from '../child/contract.ts';
+import type { RemoteSpawn, Way } from '../remote/contract.ts';
 import { createTaskTools } from '../tasks/task-tools.ts';
 import { RaisedConnection } from './connection.ts';
 import { type Change, type Connection, type Log, type Questions, StartError } from './contract.ts';
@@ -15,6 +16,7 @@ import { introduce } from './legacy/handshake.ts';
 import { createAsked } from './legacy/requests.ts';
 import { LegacySpeaker } from './legacy/speaker.ts';
 import { discover, type Finding } from './modern/discover.ts';
+import { createRefreshTools } from './modern/refresh-tools.ts';
 import { ModernSpeaker } from './modern/speaker.ts';
 import { SideOfWire } from './side.ts';
 import { Wire } from './wire/wire.ts';
@@ -30,6 +32,8 @@ const MAX_WAIT_MS = 30_000;
 
 export interface StarterDeps {
   readonly spawn: Spawn;
+  /** For servers by URL; absent: there are none. */
+  readonly remote?: RemoteSpawn | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly clientInfo: Implementation;
@@ -58,6 +62,8 @@ export interface Starter {
     capabilities: ClientCapabilities,
     evidence: string,
     signal: AbortSignal,
+    /** Of a server by URL. */
+    transport?: 'streamable' | 'sse',
   ): Promise<Connection>;
   /** Throws Contradiction when the process gave another answer than a modern one's. */
   modern(spec: ServerSpec, signal: AbortSignal): Promise<Connection>;
@@ -81,10 +87,21 @@ export function createStarter(deps: StarterDeps): Starter {
     endings.add(ending);
   }
 
+  function spawned(spec: ServerSpec, events: ChildEvents, way: Way): Child {
+    if (spec.http === undefined) return deps.spawn(spec, events);
+    if (deps.remote === undefined) throw new StartError('this node does not serve servers by URL', '');
+    return deps.remote(spec, events, way);
+  }
+
   /** Runs `work` on a fresh process, which ends when the signal does. */
-  async function onProcess<T>(spec: ServerSpec, signal: AbortSignal, work: (wire: Wire) => Promise<T>): Promise<T> {
+  async function onProcess<T>(
+    spec: ServerSpec,
+    way: Way,
+    signal: AbortSignal,
+    work: (wire: Wire) => Promise<T>,
+  ): Promise<T> {
     signal.throwIfAborted();
-    const wire = new Wire(spec, deps.spawn, deps.log, lineUp);
+    const wire = new Wire(spec, (its, events) => spawned(its, events, way), deps.log, lineUp);
     const leave = () => end(wire, 'nobody waits for it any more');
     signal.addEventListener('abort', leave, { once: true });
     try {
@@ -121,11 +138,18 @@ export function createStarter(deps: StarterDeps): Starter {
     const { clientInfo, clock } = deps;
     const contradicted = (words: string) => deps.contradicted(spec, words);
     const asks = deps.questions !== undefined;
-    const speaker = new ModernSpeaker({ wire, spec, profile, clientInfo, asks, clock, contradicted });
-    return raised(spec, wire, speaker, sideMeta(profile.revision, clientInfo));
+    const refresh = spec.http === undefined ? {} : { refreshTools: createRefreshTools(() => connection.side) };
+    const speaker = new ModernSpeaker({ wire, spec, profile, clientInfo, asks, clock, contradicted, ...refresh });
+    const connection = raised(spec, wire, speaker, sideMeta(profile.revision, clientInfo));
+    return connection;
   }
 
-  function raised(spec: ServerSpec, wire: Wire, speaker: LegacySpeaker | ModernSpeaker, meta: string): Connection {
+  function raised(
+    spec: ServerSpec,
+    wire: Wire,
+    speaker: LegacySpeaker | ModernSpeaker,
+    meta: string,
+  ): RaisedConnection {
     const { log } = deps;
     const side = new SideOfWire(wire, deps.clock, meta);
     const maxResultBytes = () => deps.limits().maxResultBytes;
@@ -141,8 +165,8 @@ export function createStarter(deps: StarterDeps): Starter {
   }
 
   return {
-    legacy: (spec, capabilities, evidence, signal) =>
-      onProcess(spec, signal, async (wire) => {
+    legacy: (spec, capabilities, evidence, signal, transport = 'streamable') =>
+      onProcess(spec, transport, signal, async (wire) => {
         const { clock, clientInfo } = deps;
         // While it introduces itself it may ask already; nothing is running, so everything but ping is refused.
         const asked = createAsked({ wire, declared: {}, questions: undefined, connection: () => null });
@@ -155,11 +179,12 @@ export function createStarter(deps: StarterDeps): Starter {
         const said = await introduce(wire, { capabilities, clientInfo, deadlineMs, evidence, clock });
         if (said.kind === 'refused') throw new Contradiction(said.words, wire.stderrTail());
         if (said.kind === 'failed') throw new StartError(said.words, wire.stderrTail());
-        return legacyConnection(spec, wire, said.profile, capabilities);
+        const profile = spec.http === undefined ? said.profile : { ...said.profile, transport };
+        return legacyConnection(spec, wire, profile, capabilities);
       }),
 
     modern: (spec, signal) =>
-      onProcess(spec, signal, async (wire) => {
+      onProcess(spec, 'modern', signal, async (wire) => {
         const { clock, clientInfo } = deps;
         const finding = await discover(wire, { clientInfo, deadlineMs: spec.startTimeoutMs, clock });
         if (finding.kind === 'modern') return modernConnection(spec, wire, finding.profile);
@@ -169,7 +194,7 @@ export function createStarter(deps: StarterDeps): Starter {
       }),
 
     probe: (spec, deadlineMs, signal) =>
-      onProcess(spec, signal, async (wire) => {
+      onProcess(spec, 'modern', signal, async (wire) => {
         const { clock, clientInfo } = deps;
         const finding = await discover(wire, { clientInfo, deadlineMs, clock });
         const stderrTail = wire.stderrTail();

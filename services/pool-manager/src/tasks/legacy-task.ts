@@ -80,6 +80,11 @@ export class LegacyTask {
     this.pollLater();
   }
 
+  /** Whether this request is the one on whose way its server asks. */
+  owns(id: number): boolean {
+    return id === this.resultId;
+  }
+
   /** tasks/cancel, whose refusal is as good as its answer (protocol.md §5.2 "tasks/cancel"). */
   cancel(words: string): void {
     if (this.over) return;

@@ -8,6 +8,8 @@ export interface Profile {
   readonly era: Era;
   /** Revision spoken with it. */
   readonly revision: string;
+  /** Of a legacy server by URL. */
+  readonly transport?: 'streamable' | 'sse';
   /** Every revision it names, newest first (modern: `supportedVersions`). */
   readonly supported: readonly string[];
   readonly capabilities: ServerCapabilities;

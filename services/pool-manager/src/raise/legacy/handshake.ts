@@ -36,6 +36,12 @@ export async function introduce(wire: Wire, o: IntroduceOptions): Promise<Introd
       return { kind: 'failed', words: answer.exit.words };
     case 'spoiled':
       return { kind: 'failed', words: `its answer to initialize cannot be used: ${answer.words}` };
+    case 'failed': {
+      const { words, status } = answer.failure;
+      // Nothing there that takes `initialize`: what is known of this server may be wrong (protocol.md §4.2).
+      const other = status === 400 || status === 404 || status === 405;
+      return other ? { kind: 'refused', words } : { kind: 'failed', words };
+    }
     case 'answer':
       return judged(wire, answer.line, answer.result, answer.members, answer.error, o);
   }

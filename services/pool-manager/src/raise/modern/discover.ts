@@ -8,7 +8,7 @@ import { CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO } from 
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import { isLegacyRevision, isModernRevision, MODERN, MODERN_REVISIONS } from '@lockkeeper/protocol/mcp/revision';
 import type { Clock } from '@lockkeeper/state/clock';
-import type { ExitReason } from '../../child/contract.ts';
+import type { ExitReason, RequestFailure } from '../../child/contract.ts';
 import { dataOf, readError } from '../result/upstream-error.ts';
 import { ask, type Reply } from '../wire/ask.ts';
 import type { Wire } from '../wire/wire.ts';
@@ -53,10 +53,22 @@ function judged(reply: Reply, o: DiscoverOptions): Finding | 'again' {
     case 'ended':
       if (reply.exit.kind === 'spawn-failed') return { kind: 'failed', exit: reply.exit };
       return { kind: 'legacy', evidence: 'ended on server/discover', weak: true };
+    case 'failed':
+      return unanswered(reply.failure);
     case 'answer':
       return reply.error === undefined ? result(reply.line, reply.members, o) : refused(reply.line, reply.error, o);
   }
 }
+
+/** Over HTTP (protocol.md §4.2): a 4xx without a modern body speaks for an older server; what is no evidence says nothing. */
+function unanswered({ words, status }: RequestFailure): Finding {
+  if (status !== undefined && status >= 400 && status < 500 && !NO_EVIDENCE.has(status)) {
+    return { kind: 'legacy', evidence: `HTTP ${status} to server/discover`, weak: false };
+  }
+  return { kind: 'failed', exit: { kind: 'spawn-failed', code: null, signal: null, words } };
+}
+
+const NO_EVIDENCE: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429]);
 
 function result(line: Uint8Array, members: readonly Member[], o: DiscoverOptions): Finding {
   const supported = stringsAt(line, findMember(members, 'supportedVersions'));

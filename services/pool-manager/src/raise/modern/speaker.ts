@@ -4,6 +4,7 @@
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Member } from '@lockkeeper/protocol/json/scan';
 import {
+  HEADER_MISMATCH,
   INTERNAL_ERROR,
   METHOD_NOT_FOUND,
   MISSING_CLIENT_CAPABILITY,
@@ -42,6 +43,8 @@ export interface ModernDeps {
   readonly clientInfo: Implementation;
   readonly asks: boolean;
   readonly clock: Clock;
+  /** Over HTTP: the headers that mirror a call's arguments are made from the tool list, which may have become stale. */
+  readonly refreshTools?: () => Promise<void>;
   /** It behaves as if the verdict were wrong: the next start probes again. */
   contradicted(words: string): void;
 }
@@ -161,6 +164,10 @@ export class ModernSpeaker implements Speaker {
         this.deps.contradicted('-32022 to a request');
         return outcome(fault('upstream', error.message));
       }
+      case HEADER_MISMATCH:
+        // It judged the headers before anything ran (protocol.md Part 7 #43).
+        if (head.method !== 'tools/call' || this.deps.refreshTools === undefined) return outcome(relayed(head, error));
+        return { kind: 'again', after: this.deps.refreshTools() };
       case MISSING_CLIENT_CAPABILITY:
         return outcome(lacking(head, error));
       case METHOD_NOT_FOUND:

@@ -3,7 +3,7 @@
 
 import type { Member } from '@lockkeeper/protocol/json/scan';
 import type { Clock } from '@lockkeeper/state/clock';
-import type { ExitReason } from '../../child/contract.ts';
+import type { ExitReason, RequestFailure } from '../../child/contract.ts';
 import type { Wire } from './wire.ts';
 
 export type Reply =
@@ -16,7 +16,8 @@ export type Reply =
     }
   | { readonly kind: 'silent' }
   | { readonly kind: 'spoiled'; readonly words: string }
-  | { readonly kind: 'ended'; readonly exit: ExitReason };
+  | { readonly kind: 'ended'; readonly exit: ExitReason }
+  | { readonly kind: 'failed'; readonly failure: RequestFailure };
 
 /** A late answer is dropped; nothing is cancelled upstream. */
 export function ask(
@@ -42,6 +43,7 @@ export function ask(
         settle({ kind: 'answer', line, result: r.result, members: r.resultMembers, error: r.error }),
       spoiled: (_kind, words) => settle({ kind: 'spoiled', words }),
       lost: (exit) => settle({ kind: 'ended', exit }),
+      failed: (failure) => settle({ kind: 'failed', failure }),
     });
     if (id !== 0) return;
     // It takes nothing, so it has ended or never ran; why comes with its exit, a moment later (GB-019).

@@ -5,7 +5,7 @@
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import { findMember, type Member, membersOf, parseSpan, stringOf, textOf } from '@lockkeeper/protocol/json/scan';
 import { PROGRESS_TOKEN } from '@lockkeeper/protocol/mcp/meta';
-import type { Child, ChildEvents, ExitReason, Spawn } from '../../child/contract.ts';
+import type { Child, ChildEvents, ExitReason, RequestFailure, Spawn } from '../../child/contract.ts';
 import type { Log } from '../contract.ts';
 import { notificationLine, requestLine, responseLine } from './line.ts';
 import { LineUp, type LineUpDeps, type Turn } from './line-up.ts';
@@ -18,12 +18,15 @@ export interface Waiter {
   /** The answer came, but cannot be used: wrong id, or its line was over the cap. */
   spoiled(kind: 'protocol' | 'too-large', words: string): void;
   lost(exit: ExitReason): void;
+  /** No answer will come, though its server lives on (over HTTP). Without it the waiter is told `lost`. */
+  failed?(failure: RequestFailure): void;
 }
 
 export interface WireListener {
-  notification(line: Uint8Array, method: string, params: Member | undefined): void;
+  /** `of`: the request of ours on whose reply it came, 0 for nobody's, undefined where nothing tells. */
+  notification(line: Uint8Array, method: string, params: Member | undefined, of?: number): void;
   /** `id` is the raw text, to be echoed as it came. */
-  request(line: Uint8Array, id: string, method: string, params: Member | undefined): void;
+  request(line: Uint8Array, id: string, method: string, params: Member | undefined, of?: number): void;
 }
 
 /** Most cancelled ids whose late answers are still told apart from strangers'. */
@@ -53,7 +56,8 @@ export class Wire {
     const { promise, resolve } = Promise.withResolvers<ExitReason>();
     this.closed = promise;
     const events: ChildEvents = {
-      line: (line, found) => this.read(line, found),
+      line: (line, found, of) => this.read(line, of, found),
+      failed: (id, failure) => this.failed(id, failure),
       fault: (kind, detail, id) => this.childFault(kind, detail, id ?? null),
       room: () => this.lineUp.serve(),
       exit: (reason) => {
@@ -116,7 +120,11 @@ export class Wire {
 
   /** Forgets the waiter; with `words`, tells the server (never for `initialize`, protocol.md §3.5). */
   abandon(id: number, words: string | null): void {
-    if (!this.waiters.delete(id) || words === null || this.exit !== null) return;
+    if (!this.waiters.delete(id) || this.exit !== null) return;
+    if (words === null) {
+      this.child.forget?.(id);
+      return;
+    }
     if (this.abandoned.size < MAX_ABANDONED) this.abandoned.add(id);
     else this.forgotten = true;
     this.notify('notifications/cancelled', JSON.stringify({ requestId: id, reason: words }));
@@ -133,11 +141,11 @@ export class Wire {
     return this.child.stop(why, how);
   }
 
-  private read(line: Uint8Array, found: ScannedLine = scanLine(line)): void {
-    for (const message of messagesOf(line, found)) this.take(line, message);
+  private read(line: Uint8Array, of: number | undefined, found: ScannedLine = scanLine(line)): void {
+    for (const message of messagesOf(line, found)) this.take(line, message, of);
   }
 
-  private take(line: Uint8Array, message: Incoming): void {
+  private take(line: Uint8Array, message: Incoming, of: number | undefined): void {
     switch (message.kind) {
       case 'response':
         this.response(line, message);
@@ -147,10 +155,10 @@ export class Wire {
           this.progress(line, message.params);
           return;
         }
-        this.listener.notification(line, message.method, message.params);
+        this.listener.notification(line, message.method, message.params, of);
         return;
       case 'request':
-        this.listener.request(line, textOf(line, message.id), message.method, message.params);
+        this.listener.request(line, textOf(line, message.id), message.method, message.params, of);
         return;
       case 'invalid': {
         this.count(message.why);
@@ -205,6 +213,14 @@ export class Wire {
     if (waiter === undefined) return;
     this.waiters.delete(id);
     waiter.spoiled(kind, words);
+  }
+
+  private failed(id: number, failure: RequestFailure): void {
+    const waiter = this.waiters.get(id);
+    if (waiter === undefined) return;
+    this.waiters.delete(id);
+    if (waiter.failed !== undefined) waiter.failed(failure);
+    else waiter.lost({ kind: 'exited', code: null, signal: null, words: failure.words });
   }
 
   /** It came, but as no JSON: whoever it was for need not wait for its deadline. */

@@ -1,0 +1,136 @@
+// A modern server by URL (protocol.md §4.3): one POST a request, its reply an answer or a stream, nothing between them but
+// what the bodies carry. It has no session that could be lost; to cancel is to let go of the reply, and nothing is sent.
+
+import { findMember } from '@lockkeeper/protocol/json/scan';
+import type { Child, ExitReason, Line } from '../../child/contract.ts';
+import { RemoteError } from '../contract.ts';
+import { createEnding } from '../ending.ts';
+import { failed, mostOpen, type RemoteHost } from '../host.ts';
+import { cancelledId, type Outgoing, outgoing } from '../outgoing.ts';
+import { failureOfError, type ReplyEnd, readReply } from '../reply/read-reply.ts';
+import { requestHeaders } from './request-headers.ts';
+import type { KnownTools } from './tool-headers.ts';
+
+export class ModernChild implements Child {
+  readonly pid = undefined;
+  readonly startedAt: number;
+  private readonly host: RemoteHost;
+  private readonly tools: KnownTools;
+  private readonly ending: ReturnType<typeof createEnding>;
+  private readonly posts = new Map<number, AbortController>();
+  /** Listens stand for long and stand in nobody's way. */
+  private listens = 0;
+
+  constructor(host: RemoteHost, tools: KnownTools) {
+    this.host = host;
+    this.tools = tools;
+    this.startedAt = host.clock.now();
+    this.ending = createEnding(host.events);
+  }
+
+  get exited(): ExitReason | null {
+    return this.ending.reason;
+  }
+
+  send(message: Line): boolean {
+    if (this.exited !== null) return false;
+    const out = outgoing(message);
+    const cancelled = cancelledId(out);
+    if (cancelled !== null) this.forget(cancelled);
+    // A modern server is sent requests and nothing else that we have (protocol.md §4.1, Part 7 #8).
+    else if (out.kind === 'request') void this.post(out);
+    return true;
+  }
+
+  takes(): boolean {
+    return this.exited === null && this.posts.size - this.listens < mostOpen(this.host.http);
+  }
+
+  forget(id: number): void {
+    this.posts.get(id)?.abort();
+  }
+
+  pause(): void {
+    this.host.valve.shut();
+  }
+
+  resume(): void {
+    this.host.valve.open();
+  }
+
+  stderrTail(): string {
+    return '';
+  }
+
+  stop(why: string): Promise<void> {
+    this.ending.end('stopped', why);
+    this.resume();
+    for (const post of this.posts.values()) post.abort();
+    return Promise.resolve();
+  }
+
+  /** Never rejects. */
+  private async post(out: Outgoing): Promise<void> {
+    const { host } = this;
+    const leaving = new AbortController();
+    const listens = out.method === 'subscriptions/listen';
+    this.posts.set(out.id, leaving);
+    if (listens) this.listens++;
+    try {
+      const end = await this.exchange(out, leaving.signal, listens);
+      if (!leaving.signal.aborted) this.settle(out, end);
+    } catch (error) {
+      if (!(error instanceof RemoteError))
+        host.log.warn({ server: host.spec.name, err: error }, 'a reply was not read');
+      if (leaving.signal.aborted) return;
+      const words = 'its reply could not be read';
+      const failure = error instanceof RemoteError ? failureOfError(error) : null;
+      failed(host, out.id, failure ?? { kind: 'protocol', words, mayHaveRun: true });
+    } finally {
+      this.posts.delete(out.id);
+      if (listens) this.listens--;
+      host.events.room?.();
+    }
+  }
+
+  private async exchange(out: Outgoing, signal: AbortSignal, listens: boolean): Promise<ReplyEnd> {
+    const { host } = this;
+    host.beforeWrite();
+    const response = await host.door.send({
+      method: 'POST',
+      headers: requestHeaders(out, this.tools),
+      body: out.bytes,
+      signal,
+      // A reply that is no stream begins when the call is done, which its caller bounds.
+      headersMs: 0,
+      ...(listens ? {} : { idleStreamMs: 0 }),
+    });
+    return readReply(host, response, {
+      id: out.id,
+      mark: { lastEventId: null, retryMs: null },
+      answer: ({ line, found }) => {
+        if (out.method !== 'tools/list') return;
+        this.tools.learn(line, found.result, findMember(out.params, 'cursor') === undefined);
+      },
+    });
+  }
+
+  private settle({ id }: Outgoing, end: ReplyEnd): void {
+    const { host } = this;
+    switch (end.kind) {
+      case 'answered':
+        return;
+      case 'cut':
+        // Nothing can be resumed in this era (26/changelog 9).
+        failed(host, id, { kind: 'lost', words: end.words, mayHaveRun: true });
+        return;
+      case 'failed':
+        failed(host, id, end.failure);
+        return;
+      case 'refused':
+        if (end.answer === null) failed(host, id, end.failure);
+        else host.events.line(end.answer.line, end.answer.found, id);
+        return;
+    }
+  }
+}

@@ -1,0 +1,55 @@
+// From a server's spec to a session with it, by the way that it is spoken to (protocol.md §4.3–§4.5). Nothing is sent yet,
+// but for HTTP+SSE, whose stream comes first.
+
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { Clock } from '@lockkeeper/state/clock';
+import type { Child } from '../child/contract.ts';
+import type { Log } from '../raise/contract.ts';
+import type { RemoteDoors, RemoteSpawn } from './contract.ts';
+import type { RemoteHost } from './host.ts';
+import { ModernChild } from './modern/modern-child.ts';
+import { createToolHeaders } from './modern/tool-headers.ts';
+import { SseChild } from './sse/sse-child.ts';
+import { StreamableChild } from './streamable/streamable-child.ts';
+import { createValve } from './valve.ts';
+
+export interface RemoteSpawnDeps {
+  readonly doors: Pick<RemoteDoors, 'doorOf'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly maxLineBytes: () => number;
+  /** Fresh at each call. */
+  readonly token: () => string;
+  readonly beforeWrite?: () => void;
+}
+
+export function createRemoteSpawn(deps: RemoteSpawnDeps): RemoteSpawn {
+  const tools = createToolHeaders();
+  return (spec, events, way): Child => {
+    const host: RemoteHost = {
+      spec,
+      http: httpOf(spec),
+      // A session keeps to one connection as far as it can, since its server may be one of several (GB-002).
+      door: way === 'modern' ? deps.doors.doorOf(spec) : deps.doors.doorOf(spec, deps.token()),
+      clock: deps.clock,
+      log: deps.log,
+      events,
+      valve: createValve(),
+      maxLineBytes: deps.maxLineBytes(),
+      beforeWrite: deps.beforeWrite ?? (() => {}),
+    };
+    switch (way) {
+      case 'modern':
+        return new ModernChild(host, tools.of(spec));
+      case 'streamable':
+        return new StreamableChild(host);
+      case 'sse':
+        return new SseChild(host);
+    }
+  };
+}
+
+function httpOf(spec: ServerSpec): NonNullable<ServerSpec['http']> {
+  if (spec.http === undefined) throw new Error(`server "${spec.name}" has no http in its configuration`);
+  return spec.http;
+}

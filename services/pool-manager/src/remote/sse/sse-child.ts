@@ -1,0 +1,230 @@
+// A server of 2024-11-05 (protocol.md §4.5): one stream on which it says everything, and an endpoint of its choice at the
+// same origin for everything it is sent. What is lost with the stream is the session.
+
+import type { Timer } from '@lockkeeper/state/clock';
+import type { Child, ExitReason, Line, RequestFailure } from '../../child/contract.ts';
+import { RemoteError, type RemoteResponse } from '../contract.ts';
+import { createEnding } from '../ending.ts';
+import { EventStream } from '../events/event-stream.ts';
+import { failed, mostOpen, type RemoteHost } from '../host.ts';
+import { answered, readSaid } from '../incoming.ts';
+import { cancelledId, type Outgoing, outgoing } from '../outgoing.ts';
+import { failureOfError, pump, readRefusal, tellTooLong } from '../reply/read-reply.ts';
+import { failureOfStatus } from '../reply/status.ts';
+import { endpointOf } from './endpoint.ts';
+
+/** What is sent before the endpoint is known. */
+const MAX_EARLY = 64;
+
+export class SseChild implements Child {
+  readonly pid = undefined;
+  readonly startedAt: number;
+  private readonly host: RemoteHost;
+  private readonly ending: ReturnType<typeof createEnding>;
+  private readonly leaving = new AbortController();
+  private readonly early: Outgoing[] = [];
+  /** Requests without an answer. */
+  private readonly open = new Set<number>();
+  private endpoint: string | null = null;
+  private introducing: Promise<void> | null = null;
+  private deadline: Timer | null;
+  private stopping: Promise<void> | null = null;
+
+  constructor(host: RemoteHost) {
+    this.host = host;
+    this.startedAt = host.clock.now();
+    this.ending = createEnding(host.events);
+    const { startTimeoutMs } = host.spec;
+    this.deadline = host.clock.setTimer(startTimeoutMs, () =>
+      this.over('spawn-failed', `it did not name its endpoint within ${startTimeoutMs} ms`),
+    );
+    void this.listen();
+  }
+
+  get exited(): ExitReason | null {
+    return this.ending.reason;
+  }
+
+  send(message: Line): boolean {
+    if (this.exited !== null) return false;
+    const out = outgoing(message);
+    if (this.endpoint === null && this.early.length >= MAX_EARLY) return false;
+    if (out.kind === 'request') this.open.add(out.id);
+    const cancelled = cancelledId(out);
+    if (cancelled !== null) this.open.delete(cancelled);
+    if (this.endpoint === null) this.early.push(out);
+    else this.write(out);
+    return true;
+  }
+
+  takes(): boolean {
+    return this.exited === null && this.open.size < mostOpen(this.host.http);
+  }
+
+  forget(id: number): void {
+    if (this.open.delete(id)) this.host.events.room?.();
+  }
+
+  pause(): void {
+    this.host.valve.shut();
+  }
+
+  resume(): void {
+    this.host.valve.open();
+  }
+
+  stderrTail(): string {
+    return '';
+  }
+
+  stop(why: string): Promise<void> {
+    this.over('stopped', why);
+    return this.stopping ?? Promise.resolve();
+  }
+
+  private write(out: Outgoing): void {
+    if (out.method === 'notifications/initialized') {
+      this.introducing = this.post(out).finally(() => {
+        this.introducing = null;
+      });
+    } else if (this.introducing !== null) void this.introducing.then(() => this.post(out));
+    else void this.post(out);
+  }
+
+  /** Never rejects. */
+  private async post(out: Outgoing, again = true): Promise<void> {
+    if (this.exited !== null) return;
+    const { host } = this;
+    try {
+      host.beforeWrite();
+      const response = await host.door.send({
+        method: 'POST',
+        url: this.endpoint!,
+        headers: { 'content-type': 'application/json' },
+        body: out.bytes,
+        signal: this.leaving.signal,
+      });
+      if (response.status >= 200 && response.status <= 299) response.discard();
+      else await this.refused(out, response);
+    } catch (error) {
+      if (this.leaving.signal.aborted) return;
+      if (!(error instanceof RemoteError)) {
+        host.log.warn({ server: host.spec.name, err: error }, 'a message could not be sent');
+        return this.fail(out.id, { kind: 'protocol', words: 'its reply could not be read', mayHaveRun: true });
+      }
+      if (!error.sent && again) return this.post(out, false);
+      this.fail(out.id, failureOfError(error));
+    }
+  }
+
+  private async refused(out: Outgoing, response: RemoteResponse): Promise<void> {
+    // Whoever named the endpoint knows it: if nothing is there now, its session is gone.
+    if (response.status === 404) {
+      response.discard();
+      this.fail(out.id, { kind: 'session', words: 'its session has ended (HTTP 404)', mayHaveRun: false });
+      return this.over('session-ended', 'its session has ended (HTTP 404)');
+    }
+    const { answer, failure } = await readRefusal(this.host, response, out.id);
+    if (answer === null || !this.open.has(out.id)) return this.fail(out.id, failure);
+    this.settled(out.id);
+    this.host.events.line(answer.line, answer.found);
+  }
+
+  private fail(id: number, failure: RequestFailure): void {
+    if (id !== 0 && this.settled(id)) failed(this.host, id, failure);
+  }
+
+  private settled(id: number): boolean {
+    if (!this.open.delete(id)) return false;
+    this.host.events.room?.();
+    return true;
+  }
+
+  /** Never rejects. */
+  private async listen(): Promise<void> {
+    const { host } = this;
+    try {
+      const response = await host.door.send({
+        method: 'GET',
+        headers: { accept: 'text/event-stream' },
+        signal: this.leaving.signal,
+      });
+      const { status, headers } = response;
+      if (status !== 200 || headers.get('content-type')?.startsWith('text/event-stream') !== true) {
+        response.discard();
+        const { words } = failureOfStatus({ status, headers, now: host.clock.now() });
+        return this.over('spawn-failed', status === 200 ? 'it did not answer with an event stream' : words);
+      }
+      const words = await pump(host, response, this.reader());
+      this.over(
+        'session-ended',
+        words === '' ? 'it sent an event without end' : 'its stream, and with it its session, ended',
+      );
+    } catch (error) {
+      if (!(error instanceof RemoteError))
+        host.log.warn({ server: host.spec.name, err: error }, 'a stream was not read');
+      const words = error instanceof RemoteError ? error.words : 'its stream could not be read';
+      this.over(this.endpoint === null ? 'spawn-failed' : 'session-ended', words);
+    }
+  }
+
+  private reader(): (chunk: Uint8Array) => boolean {
+    const { host } = this;
+    let readable = true;
+    const stream = new EventStream(host.maxLineBytes, {
+      event: (name, data) => {
+        if (name === 'endpoint') this.named(Buffer.from(data).toString('utf8'));
+        else if (data.length > 0 && (name === '' || name === 'message')) this.said(data);
+      },
+      id: () => {},
+      retry: () => {},
+      tooLong: (event) => tellTooLong(host, event),
+      endless: (begun) => {
+        readable &&= begun;
+      },
+    });
+    return (chunk) => {
+      stream.push(chunk);
+      return readable && this.exited === null;
+    };
+  }
+
+  /** The first one counts: a server that moves would take what is on its way. */
+  private named(text: string): void {
+    if (this.endpoint !== null) return;
+    const endpoint = endpointOf(this.host.http.url, text);
+    if (endpoint === null) {
+      this.over('spawn-failed', 'the endpoint that it names is at another origin, or no URL');
+      return;
+    }
+    this.deadline?.clear();
+    this.deadline = null;
+    this.endpoint = endpoint;
+    for (const out of this.early.splice(0)) this.write(out);
+  }
+
+  private said(data: Uint8Array): void {
+    const { host } = this;
+    const said = readSaid(data);
+    if (typeof said === 'string') {
+      host.events.fault(said, 'an event of the stream was dropped');
+      return;
+    }
+    for (const id of answered(said)) this.settled(id);
+    host.events.line(said.line, said.found);
+  }
+
+  private over(kind: ExitReason['kind'], words: string): void {
+    if (this.exited !== null) return;
+    const failure: RequestFailure = { kind: 'session', words, mayHaveRun: true };
+    const open = kind === 'session-ended' ? [...this.open] : [];
+    this.open.clear();
+    if (open.length > 0) process.nextTick(() => open.forEach((id) => void failed(this.host, id, failure)));
+    this.ending.end(kind, words);
+    this.deadline?.clear();
+    this.early.length = 0;
+    this.resume();
+    this.leaving.abort();
+    this.stopping = this.host.door.close();
+  }
+}

@@ -1,0 +1,206 @@
+// A legacy server over Streamable HTTP (protocol.md §4.4): one session from `initialize` to DELETE. Everything it is sent is
+// a POST; what it says comes on the replies, where it belongs to the request, and on its own stream, where it is nobody's.
+
+import type { Timer } from '@lockkeeper/state/clock';
+import type { Child, ExitReason, Line, RequestFailure } from '../../child/contract.ts';
+import { RemoteError } from '../contract.ts';
+import { createEnding } from '../ending.ts';
+import { failed, mostOpen, type RemoteHost } from '../host.ts';
+import { cancelledId, type Outgoing, outgoing } from '../outgoing.ts';
+
+import { GetStream } from './get-stream.ts';
+import { Post } from './post.ts';
+import { isAlive } from './proof.ts';
+import { Session } from './session.ts';
+
+/** How long the reply to a cancelled request may still end by itself: then its session is quiet (design §5 "Taint"). */
+const LATE_MS = 3_000;
+/** How long others that were sent to a lost session may take to hear of it too. */
+const LOSING_MS = 1_000;
+const DELETE_MS = 3_000;
+const ENDED = 'its session has ended (HTTP 404)';
+
+export class StreamableChild implements Child {
+  readonly pid = undefined;
+  readonly startedAt: number;
+  private readonly host: RemoteHost;
+  private readonly session = new Session();
+  private readonly ending: ReturnType<typeof createEnding>;
+  private readonly posts = new Map<number, Post>();
+  private readonly late = new Set<Timer>();
+  private readonly leaving = new AbortController();
+  private stream: GetStream | null = null;
+  /** The introduction is on its way; nothing may overtake it. */
+  private introducing: Promise<void> | null = null;
+  private losing: Timer | null = null;
+  private finishing = false;
+  private stopping: Promise<void> | null = null;
+
+  constructor(host: RemoteHost) {
+    this.host = host;
+    this.startedAt = host.clock.now();
+    this.ending = createEnding(host.events);
+  }
+
+  get exited(): ExitReason | null {
+    return this.ending.reason;
+  }
+
+  send(message: Line): boolean {
+    if (this.exited !== null) return false;
+    const out = outgoing(message);
+    if (out.kind === 'request') this.request(out);
+    else if (out.method === 'notifications/initialized') this.introducing = this.introduce(out);
+    else this.aside(out);
+    return true;
+  }
+
+  takes(): boolean {
+    return this.exited === null && this.posts.size < mostOpen(this.host.http);
+  }
+
+  forget(id: number): void {
+    this.posts.get(id)?.leave();
+  }
+
+  pause(): void {
+    this.host.valve.shut();
+  }
+
+  resume(): void {
+    this.host.valve.open();
+  }
+
+  stderrTail(): string {
+    return '';
+  }
+
+  stop(why: string): Promise<void> {
+    this.stopping ??= this.end('stopped', why);
+    return this.stopping;
+  }
+
+  private request(out: Outgoing): void {
+    const post = new Post(this.host, this.session, out, {
+      lost: () => this.lost(post),
+      alive: () => isAlive(this.host, this.session, this.leaving.signal),
+      failed: (failure) => failed(this.host, out.id, failure),
+      over: () => this.over(out.id),
+    });
+    this.posts.set(out.id, post);
+    if (this.losing !== null) post.fail(gone(false));
+    else void post.run(this.introducing);
+  }
+
+  private over(id: number): void {
+    this.posts.delete(id);
+    if (this.losing !== null && !this.othersUnheard) this.finish();
+    this.host.events.room?.();
+  }
+
+  /** Its server knows the session no more. What was not heard yet is not executed either, as it will say by itself. */
+  private lost(first: Post | null): void {
+    first?.fail(gone(false));
+    if (this.exited !== null || this.losing !== null) return;
+    this.losing = this.host.clock.setTimer(LOSING_MS, () => this.finish());
+    if (!this.othersUnheard) this.finish();
+  }
+
+  private get othersUnheard(): boolean {
+    for (const post of this.posts.values()) if (post.unheard) return true;
+    return false;
+  }
+
+  private finish(): void {
+    if (this.exited !== null || this.finishing) return;
+    this.finishing = true;
+    for (const post of [...this.posts.values()]) post.fail(gone(true));
+    this.session.id = null;
+    this.stopping ??= this.end('session-ended', ENDED);
+  }
+
+  private async introduce(out: Outgoing): Promise<void> {
+    await this.tell(out);
+    this.introducing = null;
+    if (this.exited !== null) return;
+    this.stream = new GetStream(this.host, this.session, () => this.lost(null));
+    void this.stream.open();
+  }
+
+  /** Answers, cancels, progress: beside the requests, and in the order in which they come to the server. */
+  private aside(out: Outgoing): void {
+    const cancelled = cancelledId(out);
+    const post = cancelled === null ? undefined : this.posts.get(cancelled);
+    // It was not sent yet, so there is nothing to be said about it.
+    if (post?.waits === true) {
+      post.leave();
+      return;
+    }
+    void this.tell(out);
+    if (post === undefined) return;
+    const timer = this.host.clock.setTimer(LATE_MS, () => {
+      this.late.delete(timer);
+      post.leave();
+    });
+    this.late.add(timer);
+  }
+
+  /** Never rejects. Sent twice only if it surely did not arrive. */
+  private async tell(out: Outgoing, again = true): Promise<void> {
+    const { host } = this;
+    try {
+      host.beforeWrite();
+      const response = await host.door.send({
+        method: 'POST',
+        headers: this.session.postHeaders(),
+        body: out.bytes,
+        signal: this.leaving.signal,
+      });
+      response.discard();
+      const { status } = response;
+      if (status === 404 && this.session.id !== null) this.lost(null);
+      else if (status > 299) this.untold(out, `HTTP ${status}`);
+    } catch (error) {
+      if (this.leaving.signal.aborted) return;
+      if (error instanceof RemoteError && !error.sent && again) return this.tell(out, false);
+      this.untold(out, error instanceof RemoteError ? error.words : String(error));
+    }
+  }
+
+  private untold({ method, kind }: Outgoing, why: string): void {
+    const what = kind === 'response' ? 'an answer' : method;
+    this.host.log.warn({ server: this.host.spec.name, what, why }, 'a message did not reach the server');
+  }
+
+  private async end(kind: ExitReason['kind'], words: string): Promise<void> {
+    this.ending.end(kind, words);
+    this.resume();
+    this.losing?.clear();
+    for (const timer of this.late) timer.clear();
+    this.stream?.close();
+    this.leaving.abort();
+    for (const post of [...this.posts.values()]) post.leave();
+    await this.goodbye();
+    await this.host.door.close();
+  }
+
+  /** 405: the server ends its sessions itself. */
+  private async goodbye(): Promise<void> {
+    if (this.session.id === null) return;
+    const signal = new AbortController();
+    const timer = this.host.clock.setTimer(DELETE_MS, () => signal.abort());
+    try {
+      const headers = this.session.own();
+      const response = await this.host.door.send({ method: 'DELETE', headers, signal: signal.signal });
+      response.discard();
+    } catch {
+      // It will find out by itself that nobody comes back.
+    } finally {
+      timer.clear();
+    }
+  }
+}
+
+function gone(mayHaveRun: boolean): RequestFailure {
+  return { kind: 'session', words: ENDED, mayHaveRun };
+}
