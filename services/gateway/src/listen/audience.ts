@@ -55,6 +55,8 @@ interface Part {
   readonly seat: Seat;
   wanted: Wanted;
   honoured: Wanted;
+  /** The upstream has said what it honours; else it could not be asked. */
+  asked: boolean;
 }
 
 /** A server and a URI of its own. */
@@ -65,6 +67,11 @@ interface Place {
 
 /** How long a client waits for its acknowledgement; a server that takes longer is left out of it. */
 const READY_MS = 10_000;
+/** Nobody refused it: its process could not be had, or did not answer. */
+const NOT_ASKED: CallFault = {
+  ...{ reason: 'unavailable', code: -32603, mayHaveRun: false },
+  message: 'The server could not be asked now; subscribe again in a moment.',
+};
 const KIND_OF = { tools: 'tool', prompts: 'prompt', resources: 'resource' } as const;
 
 export class Audience {
@@ -106,6 +113,7 @@ export class Audience {
     if (this.tells(place)) return 'told';
     this.drop(uri);
     if (fault !== null) return { fault, spec: place.spec };
+    if (this.parts.get(place.spec.name)?.asked === false) return { fault: NOT_ASKED, spec: place.spec };
     const profile = this.profiles.get(place.spec.name);
     return profile !== undefined && profile.resources?.subscribe !== true ? 'unsupported' : 'refused';
   }
@@ -144,7 +152,9 @@ export class Audience {
       this.parts.delete(part.spec.name);
     }
     const fresh = this.sight.servers.filter((spec) => !stays(spec));
-    void Promise.all(fresh.map((spec) => this.sitAt(spec))).catch(() => {});
+    void Promise.all(fresh.map((spec) => this.sitAt(spec, true))).catch((error: unknown) => {
+      this.deps.room.deps.log.warn({ err: error, route: path, tenant }, 'a listen could not follow a reload');
+    });
     const same = fresh.length === 0 && before.servers.length === this.sight.servers.length;
     if (same && this.view(before) === this.view(this.sight)) return;
     // Another membership or another view: every list may differ (protocol.md §5.7 "Membership change").
@@ -176,7 +186,8 @@ export class Audience {
     return this.sight.servers.some((spec) => this.sight.shows(spec.name, KIND_OF[list]));
   }
 
-  private async sitAt(spec: ServerSpec): Promise<CallFault | null> {
+  /** `promised`: something of it is told to the caller already, so a server that cannot be had now is waited for. */
+  private async sitAt(spec: ServerSpec, promised = this.exchange.route.aggregate): Promise<CallFault | null> {
     const { room, hub } = this.deps;
     const wish = this.wishAt(spec);
     if (wish.lists.size + wish.uris.size === 0) return null;
@@ -185,17 +196,17 @@ export class Audience {
     const profile = await awaited(exchange, room.catalogue.knownProfile(exchange, up));
     if (this.over) return null;
     // A server that is down now may be back later: its seat is kept, and tells so then.
-    if (profile.kind === 'fault' && !exchange.route.aggregate) return profile.fault;
+    if (profile.kind === 'fault' && !promised) return profile.fault;
     if (profile.kind === 'kept') this.profiles.set(spec.name, profile.entry.value.capabilities);
     const wanted = profile.kind === 'fault' ? wish : declared(wish, profile.entry.value.capabilities);
     if (wanted.lists.size + wanted.uris.size === 0) return null;
     const { principal } = exchange.caller;
     const listener = { up, principal, session: exchange.session };
     const seat = hub.sit(listener, wanted, (news) => this.heard(part, news));
-    const part: Part = { spec, seat, wanted, honoured: NOTHING };
+    const part: Part = { spec, seat, wanted, honoured: NOTHING, asked: false };
     this.parts.get(spec.name)?.seat.leave();
     this.parts.set(spec.name, part);
-    part.honoured = (await atMost(this.deps.clock, READY_MS, seat.ready(), null)) ?? NOTHING;
+    await this.settled(part);
     return null;
   }
 
@@ -215,7 +226,12 @@ export class Audience {
     if (has !== undefined && has.resources?.subscribe !== true) return;
     part.wanted = { lists: part.wanted.lists, uris: this.wishAt(part.spec).uris };
     part.seat.want(part.wanted);
+    await this.settled(part);
+  }
+
+  private async settled(part: Part): Promise<void> {
     const ready = await atMost(this.deps.clock, READY_MS, part.seat.ready(), null);
+    part.asked = ready !== null;
     if (ready !== null) part.honoured = ready;
   }
 

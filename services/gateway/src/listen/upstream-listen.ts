@@ -42,6 +42,8 @@ interface Session {
   readonly wanted: Wanted;
   readonly openedAt: number;
   honoured: Wanted | null;
+  /** No process was there that could say yes or no. */
+  unsure: boolean;
   listening: Listening | null;
 }
 
@@ -104,7 +106,7 @@ export class UpstreamListen {
     if (this.over) return Promise.resolve(null);
     if (isNothing(place.wanted)) return Promise.resolve(NOTHING);
     if (current?.honoured != null && covers(current.wanted, place.wanted)) {
-      return Promise.resolve(common(place.wanted, current.honoured));
+      return Promise.resolve(told(place.wanted, current));
     }
     // It has failed again and again; nobody is made to wait for the next try.
     if (this.opening === null && this.timer !== null && this.failures > PATIENT) return Promise.resolve(null);
@@ -142,7 +144,7 @@ export class UpstreamListen {
 
   private open(wanted: Wanted): void {
     const { up, principal, session } = this.listener;
-    const opened: Session = { wanted, openedAt: this.deps.clock.now(), honoured: null, listening: null };
+    const opened: Session = { wanted, openedAt: this.deps.clock.now(), honoured: null, unsure: false, listening: null };
     this.opening = opened;
     const list = (kind: ChangedList) => wanted.lists.has(kind);
     opened.listening = this.deps.link.listen(
@@ -169,6 +171,7 @@ export class UpstreamListen {
   private heard(from: Session, method: string, members: Uint8Array): void {
     if (this.over || (from !== this.current && from !== this.opening)) return;
     if (method === HONOURED) {
+      from.unsure = memberOf(members, 'unsure') === true;
       this.honoured(from, readHonoured(members));
       return;
     }
@@ -185,7 +188,7 @@ export class UpstreamListen {
       before?.listening?.close();
     }
     for (const place of this.places) {
-      if (covers(from.wanted, place.wanted)) settle(place, common(place.wanted, honoured));
+      if (covers(from.wanted, place.wanted)) settle(place, told(place.wanted, from));
     }
     if (this.missed) {
       this.missed = false;
@@ -239,6 +242,12 @@ export class UpstreamListen {
     }
     return { lists, uris };
   }
+}
+
+/** Null: what is not honoured was refused by nobody. */
+function told(wanted: Wanted, { honoured, unsure }: Session): Wanted | null {
+  const will = common(wanted, honoured ?? NOTHING);
+  return unsure && will.uris.size < wanted.uris.size ? null : will;
 }
 
 function settle(place: Place, honoured: Wanted | null): void {

@@ -131,6 +131,19 @@ test('who sits down where nothing can be had is told so, and heard of when it is
   assert.deepEqual(heard, [{ kind: 'list', list: 'tools' }]);
 });
 
+test('a no of nobody is no refusal: where no process could say yes or no, who asks is told that nobody could', async () => {
+  const { hub, at } = stage();
+  const seat = hub.sit(listener('app'), want(['tools'], ['x:1']), () => {});
+  const ready = seat.ready();
+  const told = (more: string) =>
+    void at(0).listener.event('lk/honoured', Buffer.from(`"tools":true,"uris":[]${more}`), 1);
+  told(',"unsure":true');
+  assert.equal(await ready, null);
+  assert.equal(await seat.ready(), null);
+  told('');
+  assert.deepEqual([...(await seat.ready())!.uris], []);
+});
+
 test('GB-069: what is kept of an upstream is listened to while it is kept, and no longer', async () => {
   const { hub, opened, at } = stage();
   hub.follow(listener('app'), 40);

@@ -20,6 +20,8 @@ export interface Feed {
   want(wanted: Wanted): Promise<Wanted>;
   /** What the last `want` came to. */
   readonly honoured: Wanted;
+  /** The process has not said yes or no to all of it: it is busy, or on its way out. */
+  readonly silent: boolean;
   /** The process has gone, or nobody listens. */
   end(): void;
 }

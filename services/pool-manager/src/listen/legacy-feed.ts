@@ -6,9 +6,11 @@ import type { Side } from '../raise/side.ts';
 import { declaredOf, type Feed, type FeedListener, NOTHING, type Wanted } from './contract.ts';
 
 const ASK_MS = 10_000;
+const NO_ANSWER = { kind: 'none' } as const;
 
 export class LegacyFeed implements Feed {
   honoured: Wanted = NOTHING;
+  silent = false;
   private readonly side: Side;
   private readonly capabilities: () => ServerCapabilities;
   private readonly subscribed = new Set<string>();
@@ -37,15 +39,17 @@ export class LegacyFeed implements Feed {
     const able = declaredOf(wanted, this.capabilities());
     const fresh = [...able.uris].filter((uri) => !this.subscribed.has(uri));
     const left = [...this.subscribed].filter((uri) => !able.uris.has(uri));
+    this.silent = false;
     await Promise.all([...fresh.map((uri) => this.subscribe(uri)), ...left.map((uri) => this.unsubscribe(uri))]);
     this.honoured = { lists: able.lists, uris: new Set([...able.uris].filter((uri) => this.subscribed.has(uri))) };
     return this.honoured;
   }
 
   private async subscribe(uri: string): Promise<void> {
-    if (this.over) return;
-    const { kind } = await this.side.ask('resources/subscribe', `"uri":${JSON.stringify(uri)}`, ASK_MS);
-    if (kind === 'result') this.subscribed.add(uri);
+    const uriText = `"uri":${JSON.stringify(uri)}`;
+    const answer = this.over ? NO_ANSWER : await this.side.ask('resources/subscribe', uriText, ASK_MS);
+    if (answer.kind === 'result') this.subscribed.add(uri);
+    if (answer.kind === 'none') this.silent = true;
   }
 
   private async unsubscribe(uri: string): Promise<void> {

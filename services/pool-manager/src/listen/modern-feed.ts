@@ -50,6 +50,10 @@ export class ModernFeed implements Feed {
     return this.current?.honoured ?? NOTHING;
   }
 
+  get silent(): boolean {
+    return !this.never && this.wanted.uris.size > 0 && (this.current === null || this.over);
+  }
+
   want(wanted: Wanted): Promise<Wanted> {
     this.wanted = wanted;
     const next = this.turn.then(() => this.apply());

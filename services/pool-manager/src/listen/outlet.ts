@@ -36,10 +36,10 @@ export class Outlet {
     return this.said !== null;
   }
 
-  /** Again when it has changed. */
-  acknowledge(honoured: Wanted): void {
+  /** Again when it has changed. Not `sure`: nobody was there who could say yes or no. */
+  acknowledge(honoured: Wanted, sure: boolean): void {
     if (this.over) return;
-    const text = this.textOf(honoured);
+    const text = `${this.textOf(honoured)}${sure ? '' : ',"unsure":true'}`;
     if (text === this.said) return;
     this.said = text;
     this.reply.event(HONOURED, bytesOf(text));

@@ -67,12 +67,17 @@ export class Source {
     // One that runs may be busy for long; it is asked beside its call, and held when it is free.
     if (able.uris.size > 0 && this.heard.size === 0) await this.hold.keep();
     else if (able.uris.size > 0) void this.hold.keep();
-    await Promise.all([...this.heard.values()].map(({ feed }) => feed.want(this.union())));
+    await this.asked();
+    // Those that are there are on their way out; the one that comes after them is asked.
+    if (able.uris.size > 0 && !this.sure) {
+      await this.hold.keep();
+      await this.asked();
+    }
     for (const one of this.heard.values()) this.compare(one.connection);
-    if (this.heard.size > 0) return outlet.acknowledge(this.honoured());
+    if (this.heard.size > 0) return outlet.acknowledge(this.honoured(), this.sure);
     // The server does not start now; when it does, nobody knows what was missed.
     if (able.uris.size > 0) this.gapped = true;
-    outlet.acknowledge({ lists: able.lists, uris: NOTHING.uris });
+    outlet.acknowledge({ lists: able.lists, uris: NOTHING.uris }, able.uris.size === 0);
   }
 
   leave(outlet: Outlet): void {
@@ -107,10 +112,19 @@ export class Source {
   private async welcome(connection: Connection, feed: Feed): Promise<void> {
     const honoured = await feed.want(this.union());
     this.compare(connection);
-    for (const outlet of this.outlets) if (outlet.acknowledged) outlet.acknowledge(this.honoured());
+    for (const outlet of this.outlets) if (outlet.acknowledged) outlet.acknowledge(this.honoured(), this.sure);
     if (!this.gapped || honoured.uris.size === 0) return;
     this.gapped = false;
     for (const uri of honoured.uris) this.tell(updated(uri));
+  }
+
+  private async asked(): Promise<void> {
+    await Promise.all([...this.heard.values()].map(({ feed }) => feed.want(this.union())));
+  }
+
+  /** Some process has said yes or no to all that is wanted. */
+  private get sure(): boolean {
+    return [...this.heard.values()].some(({ feed }) => !feed.silent);
   }
 
   private honoured(): Wanted {
