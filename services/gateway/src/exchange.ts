@@ -9,6 +9,7 @@ import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import type { LogLevel } from '@lockkeeper/protocol/mcp/meta';
 import type { Era } from '@lockkeeper/protocol/mcp/revision';
 import type { Refusal } from './errors.ts';
+import type { Signal } from './leaving.ts';
 
 /** Who calls: made by authenticate, from headers only. */
 export interface Caller {
@@ -40,7 +41,7 @@ export interface Exchange extends Authenticated {
   readonly capabilities: ClientCapabilities;
   readonly logLevel?: LogLevel;
   /** Aborted when the client no longer wants the answer, at the deadline, and at drain's end. */
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
   /** `keep` for legacy callers: a disconnect is not a cancel (protocol.md §3.2). */
   readonly onVanish: 'cancel' | 'keep';
 }

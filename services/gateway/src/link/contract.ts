@@ -1,10 +1,13 @@
 // What the rest of the gateway knows of the link (design §4).
 
 import type { Fault, Listen, Notify, Open, Principal, Result } from '@lockkeeper/protocol/link/frames';
+import type { Signal } from '../leaving.ts';
 
 export interface LinkRequest extends Omit<Open, 'kind' | 'stream'> {
   /** `ownerKey` of protocol/link/keys.ts: decides which node. */
   readonly owner: string;
+  /** On how many nodes the owner's work may be at once; absent: on one. */
+  readonly nodes?: number;
   readonly body: Uint8Array;
   /** Lists, reads and discover: sent once more elsewhere when a node is lost after `started` (design §2). */
   readonly safe: boolean;
@@ -52,7 +55,7 @@ export interface Listening {
 
 export interface Link {
   /** Never rejects. Before `started` tries the right node again elsewhere; after it, only `safe` requests. */
-  call(request: LinkRequest, listener: LinkListener, signal: AbortSignal): Promise<LinkAnswer>;
+  call(request: LinkRequest, listener: LinkListener, signal: Signal): Promise<LinkAnswer>;
   /** Cancels an exchange wherever it runs (legacy cancel by notification on any replica). */
   cancel(tenant: string, owner: string | null, xid: string, principal: Principal, session: string | null): void;
   listen(request: ListenRequest, listener: ListenListener): Listening;

@@ -6,6 +6,7 @@ import type { Channel } from '@lockkeeper/protocol/link/channel';
 import type { Fault, FaultReason, Result, StreamHead } from '@lockkeeper/protocol/link/frames';
 import type { Stream, StreamHandler } from '@lockkeeper/protocol/link/stream';
 import { WireFault } from '@lockkeeper/protocol/link/wire-fault';
+import type { Seated } from '@lockkeeper/protocol/roster';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { LinkAnswer, LinkListener } from './contract.ts';
 import type { NodePeer } from './node-peer.ts';
@@ -14,6 +15,10 @@ import type { Wheel, WheelEntry } from './wheel.ts';
 
 export interface ErrandSpec {
   readonly owner: string;
+  /** On how many nodes its owner's work may be at once; absent: on one. */
+  readonly nodes?: number | undefined;
+  /** Null: a listen. */
+  readonly xid: string | null;
   /** Only the node under this name may serve it. */
   readonly incarnation: string | undefined;
   /** Its id, if the asker has it. */
@@ -43,9 +48,15 @@ const MAX_ATTEMPTS = 24;
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 
-export class Errand implements StreamHandler, WheelEntry {
+let made = 0;
+
+export class Errand implements StreamHandler, WheelEntry, Seated {
   readonly spec: ErrandSpec;
+  /** Rises with each errand of this process. */
+  readonly number = ++made;
+  seat = -1;
   slot = 0;
+  place = 0;
   peer: NodePeer | null = null;
   readonly #deps: ErrandDeps;
   readonly #listener: LinkListener;
@@ -64,6 +75,7 @@ export class Errand implements StreamHandler, WheelEntry {
   #tried: Set<NodePeer> | null = null;
   #timer: Timer | null = null;
   #stopWaiting: (() => void) | null = null;
+  #leftPeer: (() => void) | null = null;
 
   constructor(spec: ErrandSpec, listener: LinkListener, deps: ErrandDeps, resolve: (answer: LinkAnswer) => void) {
     this.spec = spec;
@@ -77,10 +89,10 @@ export class Errand implements StreamHandler, WheelEntry {
 
   begin(): void {
     if (this.#settled) return;
-    const { incarnation, owner } = this.spec;
+    const { incarnation, owner, nodes } = this.spec;
     if (incarnation !== undefined) this.#beginAt(incarnation);
     else {
-      const peer = this.#deps.peers.choose(owner, this.#tried);
+      const peer = this.#deps.peers.choose(owner, this.#tried, nodes);
       if (peer !== undefined) this.#send(peer);
       // All that may take it were tried: they may have changed their minds after a pause.
       else if (this.#tried !== null && this.#tried.size > 0) this.#pause();
@@ -167,7 +179,17 @@ export class Errand implements StreamHandler, WheelEntry {
       }
       this.begin();
     } else if (elsewhere && reason === 'unknown-exchange' && this.spec.joins) this.#askNext(fault);
+    else if (elsewhere && reason === 'busy' && this.spec.nodes !== undefined) this.#overflow(fault, this.spec.nodes);
     else this.#settle({ kind: 'fault', fault });
+  }
+
+  /** Another of those that may serve it has room, perhaps. */
+  #overflow(fault: Fault, nodes: number): void {
+    this.#tried ??= new Set();
+    if (this.peer !== null) this.#tried.add(this.peer);
+    const next = nodes > 1 ? this.#deps.peers.choose(this.spec.owner, this.#tried, nodes) : undefined;
+    if (next === undefined) this.#settle({ kind: 'fault', fault });
+    else this.#send(next);
   }
 
   /** The exchange may run at a node that drains, or that had the key before. */
@@ -206,6 +228,8 @@ export class Errand implements StreamHandler, WheelEntry {
     }
     const channel = peer.channel!;
     const stream = channel.open(this);
+    this.#leftPeer?.();
+    if ((this.spec.nodes ?? 1) > 1) this.#leftPeer = this.#deps.peers.begin(this.spec.owner, peer);
     this.peer = peer;
     this.#channel = channel;
     this.#stream = stream;
@@ -283,6 +307,7 @@ export class Errand implements StreamHandler, WheelEntry {
   #settle(answer: LinkAnswer): void {
     if (this.#settled) return;
     this.#settled = true;
+    this.#leftPeer?.();
     this.#wake();
     if (this.slot !== 0) this.#deps.wheel.remove(this);
     this.#deps.settled(this);

@@ -5,10 +5,12 @@ import type { ConnectionOptions } from 'node:tls';
 import type { Cancel, Listen, Notify, Open } from '@lockkeeper/protocol/link/frames';
 import { NO_BODY } from '@lockkeeper/protocol/link/frames';
 import type { Proving } from '@lockkeeper/protocol/link/handshake';
+import { Roster } from '@lockkeeper/protocol/roster';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { NodeRecord } from '@lockkeeper/state/nodes/record';
+import type { Signal } from '../leaving.ts';
 import type { Link, LinkAnswer, LinkListener, LinkRequest, ListenRequest } from './contract.ts';
-import { Errand, type ErrandSpec, faultOf } from './errand.ts';
+import { Errand, type ErrandDeps, type ErrandSpec, faultOf } from './errand.ts';
 import { createPeers } from './peers.ts';
 import { createWheel } from './wheel.ts';
 
@@ -37,9 +39,7 @@ const MAX_CALLS = 32_768;
 export function createLink(deps: LinkDeps): Link {
   const { clock } = deps;
   const wheel = createWheel(clock, TICK_MS);
-  const errands = new Set<Errand>();
-  /** The latest errand of each exchange: where a cancel goes. */
-  const exchanges = new Map<string, Errand>();
+  const errands = new Roster<Errand>();
   let closed = false;
   let unwatch: (() => void) | undefined;
 
@@ -57,8 +57,10 @@ export function createLink(deps: LinkDeps): Link {
     },
   });
 
+  const errandDeps: ErrandDeps = { peers, wheel, clock, settled: (errand) => void errands.delete(errand) };
+
   function create(spec: ErrandSpec, listener: LinkListener, resolve: (answer: LinkAnswer) => void): Errand {
-    const errand = new Errand(spec, listener, { peers, wheel, clock, settled: (e) => errands.delete(e) }, resolve);
+    const errand = new Errand(spec, listener, errandDeps, resolve);
     errands.add(errand);
     return errand;
   }
@@ -69,28 +71,35 @@ export function createLink(deps: LinkDeps): Link {
     return { kind: 'fault', fault: faultOf('busy', 'This gateway has too many calls open.', false) };
   }
 
-  function call(request: LinkRequest, listener: LinkListener, signal: AbortSignal): Promise<LinkAnswer> {
+  function call(request: LinkRequest, listener: LinkListener, signal: Signal): Promise<LinkAnswer> {
     const refused = refusal();
     if (refused !== null) return Promise.resolve(refused);
     if (signal.aborted) {
       return Promise.resolve({ kind: 'fault', fault: faultOf('cancelled', 'The request was cancelled.', false) });
     }
     return new Promise((resolve) => {
-      const { xid } = request;
       const errand: Errand = create(openSpec(request), listener, (answer) => {
         signal.removeEventListener('abort', onAbort);
-        if (exchanges.get(xid) === errand) exchanges.delete(xid);
         resolve(answer);
       });
       const onAbort = () => errand.abandon('cancelled', 'The request was cancelled.');
       signal.addEventListener('abort', onAbort);
-      exchanges.set(xid, errand);
       errand.begin();
     });
   }
 
+  /** Where a cancel goes. It is rare, so nothing is kept for it. */
+  function latestOf(xid: string): Errand | undefined {
+    let latest: Errand | undefined;
+    errands.find((errand) => {
+      if (errand.spec.xid === xid && (latest === undefined || errand.number > latest.number)) latest = errand;
+      return false;
+    });
+    return latest;
+  }
+
   function cancel(head: Cancel, owner: string | null): void {
-    const errand = exchanges.get(head.xid);
+    const errand = latestOf(head.xid);
     const known = errand?.peer?.channel;
     if (known) known.control(head);
     else if (errand !== undefined) errand.abandon('cancelled', 'The request was cancelled.');
@@ -146,7 +155,7 @@ export function createLink(deps: LinkDeps): Link {
       if (closed) return;
       closed = true;
       unwatch?.();
-      for (const errand of [...errands]) errand.abandon('lost', 'This gateway stops.');
+      for (const errand of errands.all()) errand.abandon('lost', 'This gateway stops.');
       peers.end('this gateway stops');
       wheel.stop();
     },
@@ -154,17 +163,19 @@ export function createLink(deps: LinkDeps): Link {
 }
 
 function openSpec(request: LinkRequest): ErrandSpec {
-  const { owner, body, safe, node, ...fields } = request;
   return {
-    owner,
+    owner: request.owner,
+    xid: request.xid,
     incarnation: request.incarnation,
-    node,
+    node: request.node,
     joins: request.wait === true,
-    safe,
-    body,
+    safe: request.safe,
+    body: request.body,
     deadlineMs: request.deadlineMs,
+    nodes: request.nodes,
+    // What of the request is not the link's own business is not on the wire (open-head.ts names what is).
     head: (stream, deadlineMs, seen): Open => {
-      const head: Open = { kind: 'open', stream, ...fields, deadlineMs };
+      const head: Open = { ...request, kind: 'open', stream, deadlineMs };
       return seen > 0 ? { ...head, fromSeq: seen } : head;
     },
   };
@@ -174,6 +185,7 @@ function listenSpec(request: ListenRequest): ErrandSpec {
   const { owner, ...fields } = request;
   return {
     owner,
+    xid: null,
     incarnation: undefined,
     node: undefined,
     joins: false,

@@ -5,6 +5,7 @@ import type { Clock } from '@lockkeeper/state/clock';
 import type { NodeRecord } from '@lockkeeper/state/nodes/record';
 import { chosen } from '@lockkeeper/state/nodes/rendezvous';
 import { NodePeer, type NodePeerDeps } from './node-peer.ts';
+import { createSpread } from './spread.ts';
 
 export interface PeersDeps extends Omit<NodePeerDeps, 'changed'> {
   readonly clock: Clock;
@@ -18,8 +19,10 @@ export interface Peers {
   replace(nodes: readonly NodeRecord[]): void;
   /** Connected, in any state. */
   connected(): readonly NodePeer[];
-  /** The node for an owner's new work, leaving out `except`. */
-  choose(owner: string, except: ReadonlySet<NodePeer> | null): NodePeer | undefined;
+  /** The node for an owner's new work, leaving out `except`; or one of the `nodes` on which that may be at once. */
+  choose(owner: string, except: ReadonlySet<NodePeer> | null, nodes?: number): NodePeer | undefined;
+  /** Work that may be on several nodes goes there. Returns how its end is told. */
+  begin(owner: string, peer: NodePeer): () => void;
   withId(id: string): NodePeer | undefined;
   /** Connected or not: the life that a seal names. */
   withIncarnation(incarnation: string): NodePeer | undefined;
@@ -38,6 +41,7 @@ export function createPeers(deps: PeersDeps): Peers {
   const peers = new Map<string, NodePeer>();
   const moves = new Map<string, { readonly node: string; readonly until: number }>();
   const waiters = new Set<() => void>();
+  const spread = createSpread<NodePeer>();
   let able: readonly NodePeer[] = [];
 
   function changed(): void {
@@ -72,7 +76,8 @@ export function createPeers(deps: PeersDeps): Peers {
     return undefined;
   }
 
-  function choose(owner: string, except: ReadonlySet<NodePeer> | null): NodePeer | undefined {
+  function choose(owner: string, except: ReadonlySet<NodePeer> | null, nodes = 1): NodePeer | undefined {
+    if (nodes > 1) return spread.choose({ owner, nodes }, able, except);
     const known = told(owner);
     if (known !== undefined && except?.has(known) !== true) return known;
     if (except === null || except.size === 0) return chosen(owner, able);
@@ -95,6 +100,7 @@ export function createPeers(deps: PeersDeps): Peers {
   return {
     replace,
     choose,
+    begin: spread.begin,
     moved,
     drains: (peer) => {
       if (peer.draining) return;

@@ -3,8 +3,9 @@
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 
 export interface WheelEntry {
-  /** The tick it stands at; written by the wheel only. */
+  /** The tick it stands at, and its place there; written by the wheel only. */
   slot: number;
+  place: number;
   expire(): void;
 }
 
@@ -16,7 +17,7 @@ export interface Wheel {
 }
 
 export function createWheel(clock: Clock, tickMs: number): Wheel {
-  const slots = new Map<number, Set<WheelEntry>>();
+  const slots = new Map<number, WheelEntry[]>();
   let last = Math.floor(clock.now() / tickMs);
   let timer: Timer | null = null;
 
@@ -45,10 +46,15 @@ export function createWheel(clock: Clock, tickMs: number): Wheel {
     }
   }
 
+  /** The last one of the slot takes its place. An empty slot stays until its tick: the next call will want it. */
   function remove(entry: WheelEntry): void {
     const slot = slots.get(entry.slot);
-    if (slot?.delete(entry) === true && slot.size === 0) slots.delete(entry.slot);
     entry.slot = 0;
+    if (slot === undefined || slot[entry.place] !== entry) return;
+    const last = slot.pop()!;
+    if (last === entry) return;
+    slot[entry.place] = last;
+    last.place = entry.place;
   }
 
   return {
@@ -56,10 +62,14 @@ export function createWheel(clock: Clock, tickMs: number): Wheel {
       if (entry.slot !== 0) remove(entry);
       if (slots.size === 0) last = Math.floor(clock.now() / tickMs);
       const slot = Math.max(last + 1, Math.ceil((clock.now() + ms) / tickMs));
-      const standing = slots.get(slot);
-      if (standing === undefined) slots.set(slot, new Set([entry]));
-      else standing.add(entry);
+      let standing = slots.get(slot);
+      if (standing === undefined) {
+        standing = [];
+        slots.set(slot, standing);
+      }
       entry.slot = slot;
+      entry.place = standing.length;
+      standing.push(entry);
       arm();
     },
     remove,

@@ -4,12 +4,14 @@
 import { stringOf } from '@lockkeeper/protocol/json/scan';
 import type { ClientCapabilities, Implementation } from '@lockkeeper/protocol/mcp/capabilities';
 import { isLogLevel, type LogLevel } from '@lockkeeper/protocol/mcp/meta';
+import { Roster } from '@lockkeeper/protocol/roster';
 import type { Clock } from '@lockkeeper/state/clock';
 import { type Envelope, tokenText } from '../era/envelope.ts';
 import type { Refusal } from '../errors.ts';
 import type { Answer, AnswerFn, AnswerListener, Attribution, Authenticated, Exchange } from '../exchange.ts';
 import type { Headers, HttpOut, Located } from '../http/contract.ts';
 import { refusesAsResult, renderErrorText, retryHeaders, statusOf, toolErrorMembers } from '../http/refuse.ts';
+import { Leaving, type Signal } from '../leaving.ts';
 import type { ModernListens } from '../listen/modern.ts';
 import type { Log } from '../observe/logger.ts';
 import type { Recorder, Recording } from '../observe/recorder.ts';
@@ -39,7 +41,7 @@ export interface ModernDeps {
 
 export function createModernLeg(deps: ModernDeps): ModernLeg {
   const frames = createModernFrames(deps.serverInfo);
-  const open = new Set<AbortController>();
+  const open = new Roster<Leaving>();
   return {
     async post(ticket, headers, message, envelope, out) {
       // Header rules are undefined for notifications; cancelling is done by closing (protocol.md §2.2, §2.5).
@@ -50,26 +52,26 @@ export function createModernLeg(deps: ModernDeps): ModernLeg {
       const turn = begin(deps, frames, ticket, message, envelope, out);
       const refusal = climb({ route: ticket.route, headers, message, envelope });
       if (refusal !== null) return turn.refuse(refusal);
-      const controller = new AbortController();
-      open.add(controller);
+      const leaving = new Leaving();
+      open.add(leaving);
       out.onVanish(() => {
         turn.vanish();
-        controller.abort();
+        leaving.abort();
       });
-      if (controller.signal.aborted) return void open.delete(controller);
+      if (leaving.aborted) return void open.delete(leaving);
       try {
-        const exchange = exchangeOf(ticket, message, envelope, turn.recording, controller.signal);
+        const exchange = exchangeOf(ticket, message, envelope, turn.recording, leaving);
         const ask = askFrom(message, envelope, headers);
         turn.settle(await deps.answer(exchange, ask, turn.listen(exchange.logLevel)));
       } catch (error) {
         deps.log.error('an answer failed in an unexpected way', { xid: ticket.xid, error });
         turn.refuse({ reason: 'internal' });
       } finally {
-        open.delete(controller);
+        open.delete(leaving);
       }
     },
     abort() {
-      for (const controller of open) controller.abort();
+      for (const leaving of open.all()) leaving.abort();
     },
   };
 }
@@ -81,7 +83,7 @@ function exchangeOf(
   { bytes }: Located,
   envelope: Envelope,
   recording: Recording,
-  signal: AbortSignal,
+  signal: Signal,
 ): Exchange {
   const declared = envelope.capabilities === undefined ? null : readDeclared(bytes, envelope.capabilities);
   const level = stringOf(bytes, envelope.logLevel);

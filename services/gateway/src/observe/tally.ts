@@ -25,7 +25,10 @@ export class Tally {
 
   each(names: readonly string[], tell: (labels: Labels, n: number) => void, labels: Labels = {}): void {
     const [name, ...rest] = names;
-    if (name === undefined) return tell(labels, this.n);
+    if (name === undefined) {
+      tell(labels, this.n);
+      return;
+    }
     for (const [label, tally] of this.below) tally.each(rest, tell, { ...labels, [name]: label });
   }
 }

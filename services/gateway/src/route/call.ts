@@ -60,7 +60,9 @@ export async function callUpstream(
   const hears = server === null ? listener : attributed(listener, server);
   const kind = KIND_OF[ask.method] ?? null;
   const ending = room.underWay.begin({ exchange, xid, server: up.spec.name, kind, name: target.name });
-  const answer = await room.deps.link.call(request, hears, exchange.signal).finally(ending.over);
+  // The link never rejects.
+  const answer = await room.deps.link.call(request, hears, exchange.signal);
+  ending.over();
   if (answer.kind === 'fault' && ending.revoked) return refused('revoked');
   if (answer.kind === 'fault') return failed(answer.fault, call, ask, server);
   if (answer.head.resultType === 'input_required') return asked(room, exchange, { ...call, xid }, ask, answer);

@@ -50,7 +50,7 @@ export function refusalOf(fault: CallFault, spec: ServerSpec, era: Era | null, e
         return { reason: 'lost', message: sentence(capital(fault.message)), next: AFRESH };
       }
       return fault.mayHaveRun
-        ? { reason: 'lost', message: `${server} was lost during the call; it may have run in part.` }
+        ? { reason: 'lost', message: `${server} was lost during the call${lostWhy(fault)}; it may have run in part.` }
         : { reason: 'lost', message: `${server} was lost before the call reached it; nothing has run.`, next: AGAIN };
     case 'protocol':
       return { reason: 'upstream-protocol', message: sentence(`${server} broke the protocol: ${fault.message}`) };
@@ -78,6 +78,12 @@ export function refusalOf(fault: CallFault, spec: ServerSpec, era: Era | null, e
 
 function unavailableWords(spec: ServerSpec): string {
   return `No pool manager can take calls to server "${spec.name}" now.`;
+}
+
+/** Where a node ended the server itself, it says why in words of its own; what a server did is the operator's to read. */
+function lostWhy({ message }: CallFault): string {
+  const lead = 'it was ended: ';
+  return message.startsWith(lead) ? ` (${message.slice(lead.length)})` : '';
 }
 
 const AGAIN = 'Try again in a moment.';

@@ -2,6 +2,7 @@
 // it takes away (design §5 "Reload": removal or revocation ends it now). A changed server keeps its calls.
 
 import { type Snapshot, serverId } from '@lockkeeper/protocol/config/settings';
+import { Roster, type Seated } from '@lockkeeper/protocol/roster';
 import type { Exchange } from '../exchange.ts';
 import { decide, type Kind } from '../policy/decide.ts';
 
@@ -25,34 +26,38 @@ export interface Ending {
   over(): void;
 }
 
-interface Running extends CallUnderWay {
-  revoked: boolean;
+class Running implements Ending, Seated {
+  seat = -1;
+  revoked = false;
+  readonly call: CallUnderWay;
+  private readonly running: Roster<Running>;
+
+  constructor(call: CallUnderWay, running: Roster<Running>) {
+    this.call = call;
+    this.running = running;
+    running.add(this);
+  }
+
+  over(): void {
+    this.running.delete(this);
+  }
 }
 
 export function createUnderWay(cancel: (call: CallUnderWay) => void): UnderWay {
-  const running = new Set<Running>();
+  const running = new Roster<Running>();
   return {
-    begin(call) {
-      const one: Running = { ...call, revoked: false };
-      running.add(one);
-      return {
-        get revoked() {
-          return one.revoked;
-        },
-        over: () => void running.delete(one),
-      };
-    },
+    begin: (call) => new Running(call, running),
     reload(next) {
-      for (const one of running) {
-        if (one.revoked || stands(next, one)) continue;
+      for (const one of running.all()) {
+        if (one.revoked || stands(next, one.call)) continue;
         one.revoked = true;
-        cancel(one);
+        cancel(one.call);
       }
     },
   };
 }
 
-function stands(next: Snapshot, { exchange, server, kind, name }: Running): boolean {
+function stands(next: Snapshot, { exchange, server, kind, name }: CallUnderWay): boolean {
   const { path, tenant } = exchange.route;
   const route = next.routes.find((r) => r.path === path && r.tenant === tenant);
   if (route === undefined || !route.servers.includes(server)) return false;

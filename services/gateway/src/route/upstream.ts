@@ -1,6 +1,6 @@
 // From an exchange and a server spec to what the link needs: owner key, capabilities cut by `ask`, envelope. Pure.
 
-import { mayAsk, type ServerSpec } from '@lockkeeper/protocol/config/settings';
+import { mayAsk, nodesOf, type ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Principal, TaskOffer } from '@lockkeeper/protocol/link/frames';
 import { ownerKey } from '@lockkeeper/protocol/link/keys';
 import { type AskSettings, fingerprintOf, projectCapabilities } from '@lockkeeper/protocol/mcp/fingerprint';
@@ -58,6 +58,7 @@ export function linkRequest(exchange: Exchange, up: Upstream, xid: string, erran
   const logLevel = ask === undefined || up.spec.isolation === 'shared' ? undefined : exchange.logLevel;
   return {
     owner: up.owner,
+    nodes: nodesOf(up.spec),
     xid,
     method: errand.method,
     server: up.spec.name,

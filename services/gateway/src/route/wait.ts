@@ -2,6 +2,7 @@
 // belongs to whoever started it.
 
 import type { Clock } from '@lockkeeper/state/clock';
+import type { Signal } from '../leaving.ts';
 
 export function atMost<R, F>(clock: Clock, ms: number, work: Promise<R>, otherwise: F): Promise<R | F> {
   return new Promise((resolve) => {
@@ -14,7 +15,7 @@ export function atMost<R, F>(clock: Clock, ms: number, work: Promise<R>, otherwi
   });
 }
 
-export function unlessAborted<R, F>(signal: AbortSignal, work: Promise<R>, otherwise: F): Promise<R | F> {
+export function unlessAborted<R, F>(signal: Signal, work: Promise<R>, otherwise: F): Promise<R | F> {
   if (signal.aborted) return Promise.resolve(otherwise);
   return new Promise((resolve) => {
     const left = () => resolve(otherwise);

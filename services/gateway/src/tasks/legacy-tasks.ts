@@ -6,6 +6,7 @@ import { concat, objectOf } from '@lockkeeper/protocol/json/compose';
 import { findMember, stringOf } from '@lockkeeper/protocol/json/scan';
 import { atLeast } from '@lockkeeper/protocol/mcp/revision';
 import type { Answer, AnswerListener, Ask, Exchange } from '../exchange.ts';
+import type { Signal } from '../leaving.ts';
 import type { Step } from '../route/contract.ts';
 import { refused } from '../route/refuse.ts';
 import { faulted, type Room } from '../route/room.ts';
@@ -131,12 +132,12 @@ function complete(members: Uint8Array): Answer {
 /** Hints of one task while somebody waits for it; a look now and then, since hints may be lost. */
 class Changes {
   private readonly room: Room;
-  private readonly signal: AbortSignal;
+  private readonly signal: Signal;
   private unsubscribe: (() => Promise<void>) | null = null;
   private pending = false;
   private wake: (() => void) | null = null;
 
-  private constructor(room: Room, signal: AbortSignal) {
+  private constructor(room: Room, signal: Signal) {
     this.room = room;
     this.signal = signal;
   }

@@ -332,7 +332,7 @@ for (const form of ['a pending JSON answer', 'an open stream'] as const) {
 }
 
 test('a finished answer aborts nothing when the connection closes', async () => {
-  let signal: AbortSignal | undefined;
+  let signal: { readonly aborted: boolean } | undefined;
   rig.answer = async (exchange) => {
     signal = exchange.signal;
     return okAnswer();

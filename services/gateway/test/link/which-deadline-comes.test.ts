@@ -30,7 +30,7 @@ function rig() {
   };
   const wheel = createWheel(clock, 250);
   const expired: string[] = [];
-  const entry = (name: string): WheelEntry => ({ slot: 0, expire: () => expired.push(name) });
+  const entry = (name: string): WheelEntry => ({ slot: 0, place: 0, expire: () => expired.push(name) });
   return {
     wheel,
     pass,

@@ -12,13 +12,33 @@ export interface PoolSettings {
   readonly idleMs: number;
   readonly maxAgeMs: number;
   readonly maxUses: number;
+  /** On how many nodes a busy `shared` server may run. Absent: one. */
+  readonly nodes?: number;
+  /** A process that uses more, with all it started, takes nothing new. Absent: 1024. 0: no cap. */
+  readonly maxMemoryMb?: number;
+  /** One that uses more is ended at once. Absent: four times the other. */
+  readonly hardMemoryMb?: number;
+}
+
+/** What the kernel holds each of its processes to (setrlimit). */
+export interface ProcessLimits {
+  readonly openFiles?: number;
+  /** Counted over all processes of the same user. */
+  readonly processes?: number;
+  readonly fileSizeMb?: number;
+  readonly cpuSeconds?: number;
+  readonly addressSpaceMb?: number;
 }
 
 export interface StdioSpec {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** `~`: its private directory. */
   readonly cwd: string;
+  readonly limits?: ProcessLimits;
+  readonly uid?: number;
+  readonly gid?: number;
 }
 
 export interface HttpSpec {
@@ -128,6 +148,9 @@ export interface Limits {
   readonly maxBodyBytes: number;
   readonly maxLineBytes: number;
   readonly maxResultBytes: number;
+  /** What a server may write, averaged over ten seconds. */
+  readonly maxLinesPerSecond: number;
+  readonly maxBytesPerSecond: number;
   readonly maxBatch: number;
   readonly maxDepth: number;
   readonly maxPerServer: number;
@@ -147,6 +170,8 @@ export interface Limits {
   readonly promoteAfterMs: number;
   readonly taskTtlMs: number;
   readonly drainMs: number;
+  /** The same for what waits for a person. */
+  readonly drainHumanMs: number;
   /** How much of it a gateway goes on taking new requests, until nothing sends it any. */
   readonly drainLeadMs: number;
   /** How long a person may take for the questions of a call before it is given up (design §4). */
@@ -166,6 +191,8 @@ export interface Snapshot {
     readonly allowedHosts: readonly string[];
     readonly allowedOrigins: readonly string[];
     readonly trustProxy: boolean;
+    /** For what changes something on the admin ports; absent: nothing does. */
+    readonly adminToken?: string;
   };
   readonly publicBaseUrl: string;
   readonly state: { readonly kind: 'memory' } | { readonly kind: 'redis'; readonly url: string };
@@ -191,6 +218,8 @@ export interface Snapshot {
     readonly sealWith?: string;
   };
   readonly log: { readonly level: string };
+  /** How pool managers keep processes. `cgroup`: `auto`, `off` or a directory of cgroup v2. */
+  readonly children: { readonly cgroup: string };
 }
 
 export function serverId(tenant: string, name: string): string {
@@ -202,6 +231,11 @@ export interface ConfigSource {
   current(): Snapshot;
   /** Called after each accepted reload. Returns the way to stop being called. */
   onChange(listener: (next: Snapshot, previous: Snapshot) => void): () => void;
+}
+
+/** On how many nodes a server may be called at once: only where nothing is kept in its processes (design §4). */
+export function nodesOf({ isolation, pool }: Pick<ServerSpec, 'isolation' | 'pool'>): number {
+  return isolation === 'shared' ? (pool.nodes ?? 1) : 1;
 }
 
 /** `KeyParts.mayAsk` of a server: both services must say the same, or they look for one caller on two nodes. */

@@ -8,6 +8,7 @@ import { Inbox } from './inbox.ts';
 import type { Lane } from './lane.ts';
 import { Outbox } from './outbox.ts';
 import { Stream, type StreamHandler } from './stream.ts';
+import { StreamTable } from './stream-table.ts';
 import { WireFault } from './wire-fault.ts';
 
 export interface ChannelDeps {
@@ -36,7 +37,7 @@ const MAX_UNBEGUN = 1024;
 
 export class Channel {
   readonly #deps: ChannelDeps;
-  readonly #streams = new Map<number, Stream>();
+  readonly #streams = new StreamTable();
   readonly #unbegun = new Set<Stream>();
   readonly #outbox: Outbox;
   readonly #inbox: Inbox;
@@ -89,10 +90,10 @@ export class Channel {
 
   open(handler: StreamHandler): Stream {
     do this.#lastStream = this.#lastStream >= 0xffff_ffff ? 1 : this.#lastStream + 1;
-    while (this.#streams.has(this.#lastStream));
+    while (this.#streams.get(this.#lastStream) !== undefined);
     const stream = new Stream(this.#lastStream);
     stream.handler = handler;
-    this.#streams.set(stream.id, stream);
+    this.#streams.add(stream);
     return stream;
   }
 
@@ -125,14 +126,14 @@ export class Channel {
 
   /** No longer interested, in either direction: unsent bytes are dropped, later messages ignored. */
   leave(stream: Stream): void {
-    if (!this.#streams.has(stream.id)) return;
+    if (this.#streams.get(stream.id) === undefined) return;
     this.#outbox.drop(stream);
     this.#forget(stream);
   }
 
   /** The gateway's way to leave: the node is told, unless it has never heard of the stream. */
   close(stream: Stream): void {
-    if (this.#ended || !this.#streams.has(stream.id)) return;
+    if (this.#ended || this.#streams.get(stream.id) === undefined) return;
     this.#outbox.drop(stream);
     if (stream.sendSeq > 0) this.#outbox.sendAtOnce(stream, { kind: 'close', stream: stream.id });
     this.#forget(stream);
@@ -153,8 +154,9 @@ export class Channel {
     this.#ended = true;
     this.#deps.small.end(reason);
     this.#deps.bulk.end(reason);
-    const handlers = [...this.#streams.values()].map((stream) => stream.handler);
-    for (const stream of this.#streams.values()) this.#inbox.forget(stream);
+    const streams = this.#streams.all();
+    const handlers = streams.map((stream) => stream.handler);
+    for (const stream of streams) this.#inbox.forget(stream);
     this.#streams.clear();
     this.#unbegun.clear();
     for (const handler of handlers) handler?.broken(reason);
@@ -211,7 +213,7 @@ export class Channel {
   }
 
   #begin(stream: Stream, head: StreamHead): void {
-    this.#unbegun.delete(stream);
+    if (this.#unbegun.size > 0) this.#unbegun.delete(stream);
     // `accept` is there: only then are unknown streams kept.
     stream.handler = this.#deps.accept!(stream, head);
   }
@@ -221,7 +223,7 @@ export class Channel {
     if (this.#deps.accept === undefined) return undefined;
     if (id === 0) throw new WireFault('bad-frame', 'stream 0 carries no messages');
     const stream = new Stream(id);
-    this.#streams.set(id, stream);
+    this.#streams.add(stream);
     if (begins) return stream;
     this.#unbegun.add(stream);
     if (this.#unbegun.size > MAX_UNBEGUN) {
@@ -235,14 +237,14 @@ export class Channel {
 
   #forget(stream: Stream): void {
     this.#streams.delete(stream.id);
-    this.#unbegun.delete(stream);
+    if (this.#unbegun.size > 0) this.#unbegun.delete(stream);
     this.#inbox.forget(stream);
     stream.ending = true;
   }
 
   #endSlowest(): void {
     let slowest: Stream | null = null;
-    for (const stream of this.#streams.values()) {
+    for (const stream of this.#streams.all()) {
       if (slowest === null || stream.unconsumed > slowest.unconsumed) slowest = stream;
     }
     if (slowest !== null) this.#deps.tooSlow(slowest);

@@ -38,6 +38,14 @@ export function ownerKey(parts: KeyParts): string {
   }
 }
 
+/**
+ * The part of a key that is spread over several nodes which one of them has (design §4 "Hot shared keys"). Nobody else can
+ * hold it, so the node that a gateway chose never answers that another has it.
+ */
+export function shareKey(owner: string, node: string): string {
+  return JSON.stringify(['share', owner, node]);
+}
+
 /** `fingerprint` is `''` for modern upstreams (design §5 "Modern upstreams have none"). */
 export function poolKey(owner: string, fingerprint: string): string {
   return JSON.stringify([owner, fingerprint]);

@@ -8,6 +8,7 @@ import type { Clock } from '@lockkeeper/state/clock';
 import { type Envelope, tokenText } from '../../era/envelope.ts';
 import type { Refusal } from '../../errors.ts';
 import type { Answer, AnswerFn, AnswerListener, Ask, Attribution, Exchange } from '../../exchange.ts';
+import type { Signal } from '../../leaving.ts';
 import type { Link } from '../../link/contract.ts';
 import type { InFlight } from '../../session/in-flight.ts';
 import type { LegacyCall, Response } from './contract.ts';
@@ -135,7 +136,7 @@ export function createForward(deps: ForwardDeps) {
     }
   }
 
-  async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  async function pause(ms: number, signal: Signal): Promise<void> {
     if (ms <= 0 || signal.aborted) return;
     await new Promise<void>((resume) => {
       const timer = deps.clock.setTimer(ms, () => {

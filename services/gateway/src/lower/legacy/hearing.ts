@@ -4,6 +4,7 @@
 import { objectOf } from '@lockkeeper/protocol/json/compose';
 import { findMember, membersOf, stringOf } from '@lockkeeper/protocol/json/scan';
 import type { AnswerListener } from '../../exchange.ts';
+import type { Signal } from '../../leaving.ts';
 import { progressGate } from '../events.ts';
 import type { LegacyCall } from './contract.ts';
 import { lowerEvent } from './downlevel/event.ts';
@@ -18,7 +19,7 @@ export interface Hearing {
 export function createHearing(
   { caller, voice, xid, taken }: LegacyCall,
   token: string | null,
-  signal: AbortSignal,
+  signal: Signal,
   completed: (serverId: string) => void,
 ): Hearing {
   const rises = progressGate();
