@@ -14,6 +14,14 @@ function mix(value: number): number {
   return (h ^ (h >>> 16)) >>> 0;
 }
 
+/** All of `nodes`, the chosen one first, then who would be chosen without it, and so on. */
+export function ranked<N extends { readonly id: string }>(key: string, nodes: readonly N[]): N[] {
+  const ofKey = hash(key);
+  const scored = nodes.map((node) => ({ node, score: mix(ofKey ^ hash(node.id)) }));
+  scored.sort((a, b) => b.score - a.score || (a.node.id > b.node.id ? -1 : 1));
+  return scored.map(({ node }) => node);
+}
+
 /** The chosen one of `nodes`; undefined when there is none. Order of `nodes` does not matter. */
 export function chosen<N extends { readonly id: string }>(key: string, nodes: readonly N[]): N | undefined {
   if (nodes.length < 2) return nodes[0];

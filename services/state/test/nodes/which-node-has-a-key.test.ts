@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { chosen } from '../../src/nodes/rendezvous.ts';
+import { chosen, ranked } from '../../src/nodes/rendezvous.ts';
 
 const nodes = (n: number) => Array.from({ length: n }, (_, i) => ({ id: `node-${i}` }));
 const keys = Array.from({ length: 6000 }, (_, i) => JSON.stringify(['acme', 'everything', 'user', `person-${i}`]));
@@ -31,6 +31,16 @@ describe('which node has a key', () => {
     for (const key of keys) {
       const was = chosen(key, before)!;
       if (was.id !== 'node-2') assert.equal(chosen(key, after)!.id, was.id);
+    }
+  });
+
+  test('the order goes on as if those before were not there', () => {
+    for (const key of keys.slice(0, 200)) {
+      let left = nodes(6);
+      for (const next of ranked(key, nodes(6))) {
+        assert.equal(chosen(key, left)!.id, next.id);
+        left = left.filter((node) => node.id !== next.id);
+      }
     }
   });
 
