@@ -121,14 +121,14 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     },
   });
   const listens = createListens({
-    ...{ config, connector, pools, ownership, clock, log },
+    ...{ config, connector, pools, ownership, clock, log, node: nodeId },
     random: Math.random,
     asks: () => true,
   });
   const tasks = createTasks({ store: createTaskStore(store, clock.now), clock, log });
   const dispatcher = createDispatcher({
     adopt: tasks.adopt,
-    ...{ config, connector, ownership, clock, log, parked },
+    ...{ config, connector, ownership, clock, log, parked, node: nodeId },
     keptState: createKeptState({ store, clock, log, sessionMaxMs: () => config.current().limits.sessionMaxMs }),
     pools: { lease: (request) => listens.lease(request, pools.lease(request)) },
     listen: listens.listen,

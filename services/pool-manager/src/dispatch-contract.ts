@@ -12,6 +12,8 @@ import type { Connector, Log, ResultHead } from './raise/contract.ts';
 import type { Adopted } from './tasks/tasks.ts';
 
 export interface ExchangeDeps {
+  /** This one's id. */
+  readonly node: string;
   readonly connector: Pick<Connector, 'known' | 'profile'>;
   readonly pools: Pick<Pools, 'lease'>;
   readonly ownership: Pick<Ownership, 'claim'>;

@@ -31,6 +31,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   latest: Open;
   readonly spec: ServerSpec;
   private readonly deps: ExchangeDeps;
+  private readonly owner: string;
   body: Uint8Array;
   readonly audience: Audience;
   private readonly first: Listener;
@@ -49,6 +50,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   constructor(deps: ExchangeDeps, spec: ServerSpec, head: Open, body: Uint8Array, reply: StreamReply) {
     this.deps = deps;
     this.spec = spec;
+    this.owner = ownerOf(spec, head, deps.node);
     this.head = head;
     this.latest = head;
     this.asker = head;
@@ -77,9 +79,8 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   /** Never rejects. */
   async run(): Promise<void> {
     try {
-      const owner = ownerOf(this.spec, this.head);
-      const claim = await this.deps.ownership.claim(this.spec.tenant, owner);
-      if (this.mine(claim)) await this.begin(owner);
+      const claim = await this.deps.ownership.claim(this.spec.tenant, this.owner);
+      if (this.mine(claim)) await this.begin();
     } catch (error) {
       this.failed(error);
     }
@@ -266,14 +267,14 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     return !this.done;
   }
 
-  private async begin(owner: string): Promise<void> {
+  private async begin(): Promise<void> {
     this.time.starts();
     const { connector, pools } = this.deps;
     const profile = connector.known(this.spec) ?? (await connector.profile(this.spec, this.signal));
     if (this.done) return;
     // A little less than our own deadline, so that "busy" is said rather than "not started".
     const waitMs = Math.max(0, Math.min(this.deps.queueMs(), this.time.leftMs - 20));
-    const request = leaseRequest(this, profile, { owner, waitMs, asks: this.deps.parked !== undefined });
+    const request = leaseRequest(this, profile, { owner: this.owner, waitMs, asks: this.deps.parked !== undefined });
     const lease = await pools.lease(request);
     if (this.done) {
       lease.release();
@@ -299,7 +300,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     if (!mayHaveRun) this.running = false;
     this.giveBack();
     heardOf(dead, this.deps.clock)
-      .then(() => (this.done ? undefined : this.begin(ownerOf(this.spec, this.head))))
+      .then(() => (this.done ? undefined : this.begin()))
       .catch((error: unknown) => this.failed(error));
     return true;
   }

@@ -1,18 +1,19 @@
 // What an exchange asks of the pools: whose process, told what of its client, alone or with others (design §5).
 
-import { mayAsk, type ServerSpec } from '@lockkeeper/protocol/config/settings';
+import { mayAsk, nodesOf, type ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Open } from '@lockkeeper/protocol/link/frames';
-import { ownerKey, poolKey } from '@lockkeeper/protocol/link/keys';
+import { ownerKey, poolKey, shareKey } from '@lockkeeper/protocol/link/keys';
 import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { LeaseRequest } from './pool/contract.ts';
 import { carried, letsAsk } from './raise/carry.ts';
 
-/** The gateway makes the same from the same, to choose the node. */
-export function ownerOf(spec: ServerSpec, head: Pick<Open, 'principal' | 'session'>): string {
+/** The gateway makes the same from the same, to choose the node; of what is spread over several, this node's share. */
+export function ownerOf(spec: ServerSpec, head: Pick<Open, 'principal' | 'session'>, node: string): string {
   const { name: server, digest, isolation } = spec;
   const { principal, session } = head;
-  return ownerKey({ server, digest, isolation, principal, session, mayAsk: mayAsk(spec) });
+  const owner = ownerKey({ server, digest, isolation, principal, session, mayAsk: mayAsk(spec) });
+  return nodesOf(spec) > 1 ? shareKey(owner, node) : owner;
 }
 
 export interface Asking {

@@ -33,6 +33,8 @@ export interface ForeignCancel {
 }
 
 export interface DispatcherDeps {
+  /** This node's id; absent where there is no other. */
+  readonly node?: string;
   readonly config: ConfigSource;
   readonly connector: Pick<Connector, 'known' | 'profile'>;
   readonly pools: Pick<Pools, 'lease'>;
@@ -82,6 +84,7 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
   let repeats = 0;
 
   const exchangeDeps: ExchangeDeps = {
+    node: deps.node ?? '',
     connector: deps.connector,
     pools: deps.pools,
     ownership: deps.ownership,

@@ -1,11 +1,12 @@
 // The node's side of `listen` (design §4): which source a listen belongs to, and which process to which source. Pools
 // are looked over the shoulder for that: every lease says whose process it is.
 
-import { type ConfigSource, mayAsk, type ServerSpec, serverId } from '@lockkeeper/protocol/config/settings';
+import { type ConfigSource, type ServerSpec, serverId } from '@lockkeeper/protocol/config/settings';
 import type { Listen } from '@lockkeeper/protocol/link/frames';
-import { ownerKey, poolKey } from '@lockkeeper/protocol/link/keys';
+import { poolKey } from '@lockkeeper/protocol/link/keys';
 import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
+import { ownerOf } from '../dispatch-lease.ts';
 import { faultOf } from '../errors.ts';
 import type { Dispatcher, OpenStream, Ownership, StreamReply } from '../link/contract.ts';
 import type { Lease, LeaseRequest, Pools } from '../pool/contract.ts';
@@ -16,6 +17,8 @@ import { Outlet } from './outlet.ts';
 import { Source } from './source.ts';
 
 export interface ListensDeps {
+  /** This node's id; absent where there is no other. */
+  readonly node?: string;
   readonly config: ConfigSource;
   readonly connector: Pick<Connector, 'profile'>;
   readonly pools: Pick<Pools, 'lease'>;
@@ -123,9 +126,8 @@ export function createListens(deps: ListensDeps): Listens {
       reply.fault(faultOf('refused', { message: 'too many subscriptions' }));
       return { vanished: () => {} };
     }
-    const { principal, session } = head;
-    const { name: server, digest, isolation } = spec;
-    const owner = ownerKey({ server, digest, isolation, principal, session, mayAsk: mayAsk(spec) });
+    const { name: server, isolation } = spec;
+    const owner = ownerOf(spec, head, deps.node ?? '');
     const outlet = new Outlet(wantedOf(head), reply, clock);
     let over = false;
     let timer: Timer | null = null;

@@ -18,6 +18,11 @@ export const checkServers: Check = (draft, report) => {
       report([...server.path, 'ask', key], words);
     }
     const pool = itemAt(server, 'pool');
+    const nodes = pool === undefined ? undefined : numberAt(pool, 'nodes');
+    if (nodes !== undefined && nodes > 1 && isolation !== 'shared') {
+      const words = 'pool.nodes is for shared servers: others have one place for each caller; take it out';
+      report([...server.path, 'pool', 'nodes'], words);
+    }
     const [warm, max] = pool === undefined ? [] : [numberAt(pool, 'minWarm'), numberAt(pool, 'max')];
     if (warm !== undefined && max !== undefined && warm > max) {
       report([...server.path, 'pool', 'minWarm'], 'pool.minWarm is more than pool.max: lower it, or raise max');

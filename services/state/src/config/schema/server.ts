@@ -44,6 +44,11 @@ const POOL = group(
     idleMs: count('An unused process is stopped after this time.', 1000, 30 * DAY_MS, 300_000),
     maxAgeMs: count('A process takes no new work at this age.', 1000, 365 * DAY_MS, DAY_MS),
     maxUses: count('A process takes no new work after so many calls.', 1, 1_000_000_000, 1_000_000),
+    nodes: count(
+      'A `shared` server that is busy may be called on so many nodes at once, each with a pool of its own. Default: 1.',
+      1,
+      64,
+    ),
   },
   { default: {} },
 );
