@@ -247,6 +247,7 @@ const ROWS: readonly [string, string, ...RegExp[]][] = [
     /a shared server cannot ask/,
   ],
   ['more warm than there may be', server('pool: { max: 1, minWarm: §2 }'), /more than pool\.max/],
+  ['several nodes for what has one place', server('isolation: user, pool: { nodes: §2 }'), /is for shared servers/],
   ['more warm than the default', server('pool: { minWarm: §9 }'), /more than pool\.max/],
   // Told where the key would stand: the file leaves it to the default.
   ['one port for two', openConfig('listen: §{ port: 9090 }\n'), /listen\.port and listen\.adminPort are the same/],
