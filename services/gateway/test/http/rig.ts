@@ -61,6 +61,9 @@ const LIMITS: Limits = {
   maxBodyBytes: 64 * 1024,
   maxLineBytes: 1 << 20,
   maxResultBytes: 1 << 20,
+  drainHumanMs: 60_000,
+  maxLinesPerSecond: 50_000,
+  maxBytesPerSecond: 512 * 1024 * 1024,
   maxBatch: 4,
   maxDepth: 16,
   maxPerServer: 8,
@@ -111,6 +114,7 @@ export function snapshotOf(change: SnapshotChange = {}): Snapshot {
     limits: { ...LIMITS, ...change.limits },
     link: { host: '127.0.0.1', port: 0, adminPort: 0 },
     log: { level: 'info' },
+    children: { cgroup: 'off' },
   };
 }
 

@@ -132,5 +132,15 @@ function read(name: string, help: string, to: Registers, value: () => number): v
 }
 
 const NONE: ServerStats = {
-  ...{ starting: 0, idle: 0, busy: 0, draining: 0, leases: 0, waiting: 0, oldestWaiterMs: 0 },
+  ...{
+    starting: 0,
+    idle: 0,
+    busy: 0,
+    draining: 0,
+    leases: 0,
+    waiting: 0,
+    oldestWaiterMs: 0,
+    memoryBytes: 0,
+    spinning: 0,
+  },
 };

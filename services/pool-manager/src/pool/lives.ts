@@ -84,6 +84,18 @@ export class Lives {
     else if (child.live) this.stop(pool, child, end);
   }
 
+  /** It has itself to blame, as if it had crashed: no goodbye, and its next start waits. */
+  punish(pool: Pool, child: PooledChild, end: End): void {
+    const { clock, health, log, tally } = this.deps;
+    const { name, tenant } = pool.spec;
+    const now = clock.now();
+    log.warn({ server: name, tenant, why: end.words, leases: child.holders.leases }, 'a child was ended');
+    tally.note(pool.spec, 'memory', end.words, now);
+    const during = child.holders.leases > 0 ? 'call' : 'idle';
+    health.crashed(pool.facts.key, end.words, '', now - child.startedAt, now, during);
+    this.stop(pool, child, end, 'now');
+  }
+
   /** Resolves when all are gone that were told to. */
   async settled(): Promise<void> {
     while (this.endings.size > 0) await Promise.all(this.endings);

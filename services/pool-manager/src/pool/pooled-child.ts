@@ -6,6 +6,7 @@ import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import { Holders, type PoolLease } from '../lease/lease.ts';
 import type { Connection } from '../raise/contract.ts';
 import type { End } from './ends.ts';
+import type { Gauge } from './meter/meter.ts';
 
 export type ChildState = 'starting' | 'idle' | 'busy' | 'draining' | 'dead';
 
@@ -26,6 +27,8 @@ export class PooledChild {
   owner = '';
   /** Takes no new work; why. */
   retiring: End | null = null;
+  /** What it uses of the machine, as last read. */
+  gauge: Gauge | null = null;
 
   constructor(id: string, spec: ServerSpec, capabilities: ClientCapabilities, baton: boolean, now: number) {
     this.id = id;
@@ -38,6 +41,11 @@ export class PooledChild {
 
   get live(): boolean {
     return this.state === 'idle' || this.state === 'busy';
+  }
+
+  /** Remote servers have none. */
+  get pid(): number | null {
+    return this.connection?.pid ?? null;
   }
 
   get tainted(): boolean {

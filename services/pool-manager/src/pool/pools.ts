@@ -12,6 +12,8 @@ import { factsOf, type PoolFacts, sharedFacts } from './facts.ts';
 import { Health } from './health/health.ts';
 import { createJanitor } from './janitor.ts';
 import { Lives } from './lives.ts';
+import type { UsageReader } from './meter/contract.ts';
+import { createMeter, type Meter } from './meter/meter.ts';
 import { Pool, type PoolHost } from './pool.ts';
 import type { PooledChild } from './pooled-child.ts';
 import { Registry } from './registry.ts';
@@ -27,6 +29,9 @@ export interface PoolsDeps {
   readonly log: Log;
   limits(): Pick<Limits, 'maxPerServer' | 'maxPerTenant' | 'maxPerNode' | 'maxQueue' | 'sessionIdleMs'>;
   readonly sweepMs?: number;
+  /** What children use of the machine. Absent: nobody looks. */
+  readonly usage?: UsageReader;
+  readonly meterMs?: number;
 }
 
 export interface NodePools extends Pools {
@@ -58,6 +63,7 @@ class AllPools implements NodePools, PoolHost {
   private readonly room: Room;
   private readonly lives: Lives;
   private readonly janitor;
+  private readonly meter: Meter | null;
   private state: 'open' | 'draining' | 'closed' = 'open';
   private quiet: (() => void) | null = null;
 
@@ -85,6 +91,7 @@ class AllPools implements NodePools, PoolHost {
       evict: (pool, child) => this.lives.stop(pool, child, endOf('room')),
     });
     this.janitor = createJanitor(clock, deps.sweepMs ?? 1_000, () => this.sweep());
+    this.meter = deps.usage === undefined ? null : this.metered(deps.usage);
   }
 
   lease(request: LeaseRequest): Promise<PoolLease> {
@@ -149,6 +156,7 @@ class AllPools implements NodePools, PoolHost {
     for (const pool of [...this.registry.every]) pool.refuseAll(refusal('closing'));
     await this.drain(graceMs);
     for (const pool of [...this.registry.every]) this.dismissAll(pool, endOf('closing'));
+    this.meter?.close();
     await this.lives.settled();
     for (const pool of [...this.registry.every]) this.forget(pool);
   }
@@ -212,6 +220,23 @@ class AllPools implements NodePools, PoolHost {
     pool.end();
     this.room.forget(pool);
     this.registry.delete(pool);
+  }
+
+  private metered(reader: UsageReader): Meter {
+    const { clock, log } = this.deps;
+    const from = (child: PooledChild) => this.registry.poolOf(child);
+    return createMeter({
+      ...{ reader, clock, everyMs: this.deps.meterMs ?? 2_000 },
+      children: () => this.registry.children(),
+      replace: (child, words) => from(child)?.retireChild(child, { reason: 'memory', words }),
+      end: (child, words) => {
+        const pool = from(child);
+        if (pool !== undefined) this.lives.punish(pool, child, { reason: 'memory', words });
+      },
+      spins: ({ spec: { name, tenant }, pid }) =>
+        log.warn({ server: name, tenant, pid }, 'an idle child takes a whole processor'),
+      failed: (error) => log.warn({ err: error }, 'what children use could not be read'),
+    });
   }
 
   /** A start was settled for which other keys of the same server have waited. */

@@ -2,6 +2,7 @@
 // their last child is gone.
 
 import type { Pool } from './pool.ts';
+import type { PooledChild } from './pooled-child.ts';
 
 export class Registry {
   readonly every = new Set<Pool>();
@@ -18,6 +19,15 @@ export class Registry {
 
   ofDigest(digest: string): readonly Pool[] {
     return [...this.every].filter((pool) => pool.spec.digest === digest);
+  }
+
+  *children(): Generator<PooledChild> {
+    for (const pool of this.every) yield* pool.children;
+  }
+
+  poolOf(child: PooledChild): Pool | undefined {
+    for (const pool of this.every) if (pool.children.has(child)) return pool;
+    return undefined;
   }
 
   add(pool: Pool): void {

@@ -13,6 +13,9 @@ export interface ServerStats {
   readonly leases: number;
   readonly waiting: number;
   readonly oldestWaiterMs: number;
+  readonly memoryBytes: number;
+  /** Idle processes that take a processor for themselves. */
+  readonly spinning: number;
 }
 
 export interface PoolStats extends ServerStats, Counts {
@@ -38,6 +41,12 @@ export interface PoolRow {
   readonly leases: number;
   readonly tainted: boolean;
   readonly pid: number | null;
+  /** With all it has started; null: not read yet, or not ours to read. */
+  readonly memoryBytes: number | null;
+  readonly processes: number | null;
+  /** Of one processor. */
+  readonly cpuPercent: number | null;
+  readonly spinning: boolean;
 }
 
 export function poolRows(pools: Iterable<Pool>, now: number): PoolRow[] {
@@ -56,7 +65,11 @@ export function poolRows(pools: Iterable<Pool>, now: number): PoolRow[] {
       uses: child.grants,
       leases: child.holders.leases,
       tainted: child.tainted,
-      pid: child.connection?.pid ?? null,
+      pid: child.pid,
+      memoryBytes: child.gauge?.memoryBytes ?? null,
+      processes: child.gauge?.processes ?? null,
+      cpuPercent: child.gauge === null ? null : Math.round(child.gauge.cpuShare * 100),
+      spinning: child.gauge?.spins === true,
     })),
   );
 }
@@ -79,7 +92,17 @@ export function poolStats(pools: Iterable<Pool>, tally: Tally, openCircuits: num
 }
 
 function zero(): Sum {
-  return { starting: 0, idle: 0, busy: 0, draining: 0, leases: 0, waiting: 0, oldestWaiterMs: 0 };
+  return {
+    starting: 0,
+    idle: 0,
+    busy: 0,
+    draining: 0,
+    leases: 0,
+    waiting: 0,
+    oldestWaiterMs: 0,
+    memoryBytes: 0,
+    spinning: 0,
+  };
 }
 
 function add(sum: Sum, pool: Pool, now: number): void {
@@ -94,6 +117,8 @@ function add(sum: Sum, pool: Pool, now: number): void {
     const state = states[child.state];
     if (state !== null) sum[state]++;
     sum.leases += child.holders.leases;
+    sum.memoryBytes += child.gauge?.memoryBytes ?? 0;
+    if (child.gauge?.spins === true) sum.spinning++;
   }
   sum.waiting += pool.waiters.size;
   for (const waiter of pool.waiters.all()) sum.oldestWaiterMs = Math.max(sum.oldestWaiterMs, now - waiter.since);

@@ -57,13 +57,17 @@ export class FakeConnection implements Connection {
   uses = 0;
   tainted = false;
   gone = false;
+  readonly pid: number;
   stopped: string | null = null;
+  /** Without time for goodbyes. */
+  hurried = false;
   /** Held back: the process takes its time to end. */
   holdStop: Promise<void> | null = null;
   private readonly exit = Promise.withResolvers<ExitReason>();
 
   constructor(number: number, spec: ServerSpec, capabilities: ClientCapabilities) {
     this.number = number;
+    this.pid = 1000 + number;
     this.spec = spec;
     this.capabilities = capabilities;
     this.fingerprint = fingerprintOf(capabilities);
@@ -86,8 +90,9 @@ export class FakeConnection implements Connection {
     this.exit.resolve({ kind: 'exited', code: 3, signal: null, words });
   }
 
-  async stop(why: string): Promise<void> {
+  async stop(why: string, how?: 'now'): Promise<void> {
     this.stopped ??= why;
+    this.hurried ||= how === 'now';
     await this.holdStop;
     this.exit.resolve({ kind: 'stopped', code: 0, signal: null, words: why });
   }
@@ -112,6 +117,8 @@ export interface Stage {
   /** Words of the failure of every start from now on; null: they succeed. */
   failing: string | null;
   alive(): FakeConnection[];
+  /** What each child uses, by the number of its connection. */
+  readonly uses: Map<number, { mb?: number; exactMb?: number; cpuMs?: number }>;
 }
 
 export const LIMITS = { maxPerServer: 64, maxPerTenant: 64, maxPerNode: 256, maxQueue: 100, sessionIdleMs: 1_800_000 };
@@ -122,11 +129,13 @@ export function stage(limits: Partial<StageLimits> = {}): Stage {
   const made: FakeConnection[] = [];
   const pending: Stage['pending'] = [];
   const warnings: Stage['warnings'] = [];
+  const uses: Stage['uses'] = new Map();
   const it: Stage = {
     clock,
     made,
     pending,
     warnings,
+    uses,
     starts: 0,
     manual: false,
     failing: null,
@@ -135,6 +144,13 @@ export function stage(limits: Partial<StageLimits> = {}): Stage {
       clock,
       log: { debug() {}, info() {}, warn: (fields, words) => void warnings.push({ fields: { ...fields }, words }) },
       limits: () => ({ ...LIMITS, ...limits }),
+      usage: {
+        read: async (leaders) => new Map([...leaders].map((pid) => [pid, usageOf(pid, uses.get(pid - 1000))])),
+        exactBytes: async ([pid]) => {
+          const { exactMb, mb } = uses.get(pid! - 1000) ?? {};
+          return (exactMb ?? mb ?? 0) * MIB;
+        },
+      },
       connector: {
         connect: (spec, capabilities, signal) => {
           it.starts++;
@@ -163,6 +179,12 @@ export function stage(limits: Partial<StageLimits> = {}): Stage {
   };
   const crashed = new Set<FakeConnection>();
   return it;
+}
+
+const MIB = 1024 * 1024;
+
+function usageOf(pid: number, { mb = 0, cpuMs = 0 }: { mb?: number; cpuMs?: number } = {}) {
+  return { memoryBytes: mb * MIB, cpuMs, processes: [pid] };
 }
 
 export interface Who {

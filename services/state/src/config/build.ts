@@ -34,10 +34,12 @@ export function buildSnapshot(shape: ConfigShape, { digester, absolute }: BuildD
     servers: new Map(servers.map((server) => [serverId(server.tenant, server.name), freeze(server)])),
     policy: shape.policy.map((rule, i) => ({ ...rule, name: rule.name ?? `policy[${i}]` })),
     routes: shape.routes.map(routeSettings),
-    limits: shape.limits,
+    // What was asked in the last moment before the end has its whole time, too.
+    limits: { ...shape.limits, drainHumanMs: shape.limits.drainHumanMs ?? shape.limits.humanMs + shape.limits.drainMs },
     link,
     ...(seal === undefined ? {} : { seal }),
     log: shape.log,
+    children: shape.children,
   });
 }
 
@@ -56,8 +58,15 @@ function serverSpec(server: ServerShape, index: number, { digester, absolute }: 
   // Before the working directory is made absolute: services may have the file in different places.
   const digest = digester.of(spec, ['servers', index]);
   const { stdio } = server;
-  return { ...spec, ...(stdio && { stdio: { ...stdio, cwd: absolute(stdio.cwd) } }), digest };
+  return {
+    ...spec,
+    ...(stdio && { stdio: { ...stdio, cwd: stdio.cwd === PRIVATE_DIRECTORY ? stdio.cwd : absolute(stdio.cwd) } }),
+    digest,
+  };
 }
+
+/** Made for each process, and taken away with it. */
+const PRIVATE_DIRECTORY = '~';
 
 /** With the headers of its credential: a changed credential changes the digest too. */
 function httpSpec(

@@ -11,6 +11,7 @@ export function needsRestart(running: Snapshot, next: Snapshot): string[] {
   return [
     ...FIXED_LISTEN.filter((key) => running.listen[key] !== next.listen[key]).map((key) => `listen.${key}`),
     ...(urlOf(running.state) === urlOf(next.state) ? [] : ['state']),
+    ...(running.children.cgroup === next.children.cgroup ? [] : ['children.cgroup']),
     ...FIXED_LINK.filter((key) => running.link[key] !== next.link[key]).map((key) => `link.${key}`),
   ];
 }
@@ -19,7 +20,7 @@ export function needsRestart(running: Snapshot, next: Snapshot): string[] {
 export function asRunning(running: Snapshot, next: Snapshot): Snapshot {
   const { host, port, adminHost, adminPort, trustProxy } = running.listen;
   const listen = Object.freeze({ ...next.listen, host, port, adminHost, adminPort, trustProxy });
-  return Object.freeze({ ...next, listen, state: running.state, link: running.link });
+  return Object.freeze({ ...next, listen, state: running.state, link: running.link, children: running.children });
 }
 
 function urlOf(state: Snapshot['state']): string {

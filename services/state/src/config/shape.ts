@@ -46,6 +46,7 @@ export interface ConfigShape {
     readonly allowedHosts: readonly string[];
     readonly allowedOrigins: readonly string[];
     readonly trustProxy: boolean;
+    readonly adminToken?: string;
   };
   readonly publicBaseUrl?: string;
   readonly state: string;
@@ -78,7 +79,7 @@ export interface ConfigShape {
     readonly promoteAfterMs?: number;
     readonly closeStreamsAfterMs: number;
   }[];
-  readonly limits: Limits;
+  readonly limits: Omit<Limits, 'drainHumanMs'> & { readonly drainHumanMs?: number };
   readonly link: {
     readonly host: string;
     readonly port: number;
@@ -91,4 +92,5 @@ export interface ConfigShape {
     readonly sealWith?: string;
   };
   readonly log: { readonly level: string };
+  readonly children: { readonly cgroup: string };
 }

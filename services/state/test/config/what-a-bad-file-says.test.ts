@@ -249,6 +249,13 @@ const ROWS: readonly [string, string, ...RegExp[]][] = [
   ['more warm than there may be', server('pool: { max: 1, minWarm: §2 }'), /more than pool\.max/],
   ['several nodes for what has one place', server('isolation: user, pool: { nodes: §2 }'), /is for shared servers/],
   ['more warm than the default', server('pool: { minWarm: §9 }'), /more than pool\.max/],
+  ['a hard cap below the other', server('pool: { maxMemoryMb: 9, hardMemoryMb: §8 }'), /less than pool\.maxMemoryMb/],
+  ['a hard cap below the default', server('pool: { hardMemoryMb: §8 }'), /less than pool\.maxMemoryMb/],
+  ['a group without a user', stdio('command: node, gid: §5'), /a gid needs a uid/],
+  ['root as the user', stdio('command: node, uid: §0'), /must be 1 or more/],
+  ['an unknown limit', stdio('command: node, limits: { §nofile: 5 }'), /known here: openFiles, processes/],
+  ['a short admin token', openConfig('listen: { adminToken: §short }\n'), /16 characters or more/],
+  ['a relative cgroup', openConfig('children: { cgroup: §x }\n'), /auto, off, or the absolute path/],
   // Told where the key would stand: the file leaves it to the default.
   ['one port for two', openConfig('listen: §{ port: 9090 }\n'), /listen\.port and listen\.adminPort are the same/],
   ['one link port for two', openConfig('link: { port: 1, adminPort: §1 }\n'), /link\.port and link\.adminPort/],

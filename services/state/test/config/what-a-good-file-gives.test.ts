@@ -102,10 +102,13 @@ test('the least file has a default for everything else', () => {
   assert.deepEqual(snapshot.link, { host: '127.0.0.1', port: 9180, adminPort: 9190 });
   assert.equal(snapshot.seal, undefined);
   assert.deepEqual(snapshot.log, { level: 'info' });
+  assert.deepEqual(snapshot.children, { cgroup: 'auto' });
   assert.deepEqual(snapshot.limits, {
     maxBodyBytes: 4194304,
     maxLineBytes: 16777216,
     maxResultBytes: 16777216,
+    maxLinesPerSecond: 50000,
+    maxBytesPerSecond: 536870912,
     maxBatch: 100,
     maxDepth: 128,
     maxPerServer: 64,
@@ -124,6 +127,7 @@ test('the least file has a default for everything else', () => {
     promoteAfterMs: 30000,
     taskTtlMs: 3600000,
     drainMs: 30000,
+    drainHumanMs: 630000,
     drainLeadMs: 2000,
     humanMs: 600000,
     maxParkedPerPrincipal: 100,
@@ -187,6 +191,14 @@ log: { level: debug }
   assert.equal(snapshot.limits.maxBodyBytes, 1024);
   assert.equal(snapshot.limits.maxBatch, 100);
   assert.equal(snapshot.seal?.sealWith, 'k1');
+});
+
+test('a process has its private directory as working directory, a user and limits where the file says so', () => {
+  const stdio = 'command: node, cwd: "~", uid: 1001, limits: { openFiles: 64, processes: 8, cpuSeconds: 60 }';
+  const spec = load(openConfig().replace('command: node', stdio)).servers.get('acme/one')!;
+  assert.equal(spec.stdio?.cwd, '~');
+  assert.equal(spec.stdio?.uid, 1001);
+  assert.deepEqual(spec.stdio?.limits, { openFiles: 64, processes: 8, cpuSeconds: 60 });
 });
 
 test('a shared server asks nobody', () => {

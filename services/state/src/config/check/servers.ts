@@ -2,6 +2,8 @@
 
 import { type Check, itemAt, itemsAt, numberAt, textAt } from '../draft.ts';
 
+/** Of `pool.maxMemoryMb`, which is not written into the configuration so that digests stay what they are. */
+const DEFAULT_MEMORY_MB = 1024;
 const ASKS = ['roots', 'sampling', 'elicitation'];
 
 export const checkServers: Check = (draft, report) => {
@@ -26,6 +28,15 @@ export const checkServers: Check = (draft, report) => {
     const [warm, max] = pool === undefined ? [] : [numberAt(pool, 'minWarm'), numberAt(pool, 'max')];
     if (warm !== undefined && max !== undefined && warm > max) {
       report([...server.path, 'pool', 'minWarm'], 'pool.minWarm is more than pool.max: lower it, or raise max');
+    }
+    const stdio = itemAt(server, 'stdio');
+    if (stdio !== undefined && numberAt(stdio, 'gid') !== undefined && numberAt(stdio, 'uid') === undefined) {
+      report([...stdio.path, 'gid'], 'a gid needs a uid beside it: add one, or take gid out');
+    }
+    const [soft, hard] = pool === undefined ? [] : [numberAt(pool, 'maxMemoryMb'), numberAt(pool, 'hardMemoryMb')];
+    if (hard !== undefined && hard > 0 && (soft ?? DEFAULT_MEMORY_MB) > hard) {
+      const words = 'pool.hardMemoryMb is less than pool.maxMemoryMb: raise it, or lower maxMemoryMb';
+      report([...server.path, 'pool', 'hardMemoryMb'], words);
     }
   }
 };

@@ -16,6 +16,18 @@ export const LIMITS = group(
       16 * MIB,
     ),
     maxResultBytes: count('Largest result of one exchange.', 1024, 1024 * MIB, 16 * MIB),
+    maxLinesPerSecond: count(
+      'Lines that a server may write in a second, averaged over ten. One that floods is ended.',
+      10,
+      10_000_000,
+      50_000,
+    ),
+    maxBytesPerSecond: count(
+      'Bytes that a server may write in a second, averaged over ten. One that floods is ended.',
+      65_536,
+      1_099_511_627_776,
+      512 * MIB,
+    ),
     maxBatch: count('Most messages in one batch (2025-03-26 only).', 1, 10_000, 100),
     maxDepth: count('Deepest nesting of a request body.', 8, 1024, 128),
     maxPerServer: count('Most processes of one server on a node, all pool keys together.', 1, 100_000, 64),
@@ -49,6 +61,11 @@ export const LIMITS = group(
     ),
     taskTtlMs: count('How long a task and its result may be asked for, from its start.', 1000, 720 * HOUR_MS, HOUR_MS),
     drainMs: count('How long work may go on after a process was told to end.', 0, 24 * HOUR_MS, 30_000),
+    drainHumanMs: count(
+      'How long a pool manager that was told to end goes on for calls that wait for a person, and for tasks; new work goes elsewhere meanwhile. Absent: humanMs and drainMs together.',
+      0,
+      48 * HOUR_MS,
+    ),
     drainLeadMs: count(
       'How long of it a gateway, unready by then, still takes new requests, until load balancers have noticed. Standalone: not at all.',
       0,

@@ -15,6 +15,10 @@ export const LISTEN = group(
     port: count('Port for clients; 0 takes a free one.', 0, 65_535, 8080),
     adminHost: text('Address of health and metrics, which are not authenticated.', { ...HOST, default: '127.0.0.1' }),
     adminPort: count('Port of health and metrics; 0 takes a free one.', 0, 65_535, 9090),
+    adminToken: text(
+      'Whoever shows it (`Authorization: Bearer …`) may restart, drain and evict processes on the admin ports; `npm run pool` does. Absent: nobody may, from nowhere.',
+      { minLength: 16, examples: ['${file:/run/secrets/admin-token}'] },
+    ),
     allowedHosts: list(
       'Host headers that are answered, beside that of `publicBaseUrl` and, on loopback, the loopback names.',
       text('A host, with its port unless it is the usual one.', {

@@ -83,6 +83,22 @@ const LOG = group(
   { default: {} },
 );
 
+const CHILDREN = group(
+  'How pool managers keep processes. A change needs a restart.',
+  {
+    cgroup: text(
+      'Each process and all it starts in a cgroup (v2) of its own: ended as a whole whatever it does, and held to `pool.hardMemoryMb` and `stdio.limits.processes` by the kernel where it lends those controllers. `auto`: below the pool manager’s own cgroup where that may be written; `off`; or the directory of a cgroup that was delegated to it.',
+      {
+        default: 'auto',
+        pattern: '^(auto|off|/.+)$',
+        errorMessage: 'give auto, off, or the absolute path of a cgroup',
+        examples: ['/sys/fs/cgroup/system.slice/lockkeeper.service'],
+      },
+    ),
+  },
+  { default: {} },
+);
+
 export const CONFIG_SCHEMA: SchemaNode = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'Lockkeeper configuration',
@@ -104,6 +120,7 @@ export const CONFIG_SCHEMA: SchemaNode = {
       limits: LIMITS,
       link: LINK,
       seal: SEAL,
+      children: CHILDREN,
       log: LOG,
     },
     { required: ['auth', 'tenants', 'servers', 'routes'] },

@@ -6,6 +6,25 @@ import { choice, count, flag, group, list, type SchemaNode, text } from './node.
 
 const DAY_MS = 24 * 3600 * 1000;
 
+const PROCESS_LIMITS = group(
+  'What the kernel holds each of its processes to (`prlimit` must be installed). Absent: as the pool manager itself.',
+  {
+    openFiles: count('Open files.', 16, 1_048_576),
+    processes: count(
+      'Processes and threads, counted over all of the same user, so only of use with a `uid` of its own (or a cgroup). Root is not held to it.',
+      1,
+      4_194_304,
+    ),
+    fileSizeMb: count('Size of a file it writes.', 0, 1_048_576),
+    cpuSeconds: count('Processor time in all; then it is killed.', 1, 31_536_000),
+    addressSpaceMb: count(
+      'Address space. Node and others reserve far more than they use: for those take `pool.maxMemoryMb`.',
+      16,
+      1_048_576,
+    ),
+  },
+);
+
 const STDIO = group(
   'How to start it. It gets a scrubbed environment: what it needs is named here.',
   {
@@ -28,7 +47,17 @@ const STDIO = group(
       additionalProperties: { description: 'The value.', type: 'string', maxLength: 131_072 },
       default: {},
     },
-    cwd: text('Its working directory, relative to this file.', { default: '.' }),
+    cwd: text(
+      'Its working directory, relative to this file. `~`: its private directory, which is its HOME too, empty at first and taken away with it.',
+      { default: '.' },
+    ),
+    limits: PROCESS_LIMITS,
+    uid: count(
+      'User it runs as, by number. The pool manager must be root for that, and have `setpriv`.',
+      1,
+      4_294_967_294,
+    ),
+    gid: count('Group it runs as; no others. Default: the number of `uid`.', 1, 4_294_967_294),
   },
   { required: ['command'] },
 );
@@ -48,6 +77,16 @@ const POOL = group(
       'A `shared` server that is busy may be called on so many nodes at once, each with a pool of its own. Default: 1.',
       1,
       64,
+    ),
+    maxMemoryMb: count(
+      'A process that uses more memory, together with all it has started, takes no new work and is replaced when it is free (but for `session`, whose state it holds). 0: no cap. Default: 1024.',
+      0,
+      1_048_576,
+    ),
+    hardMemoryMb: count(
+      'A process that uses more is ended at once; its calls fail and may have run in part. 0: no cap. Default: four times maxMemoryMb.',
+      0,
+      1_048_576,
     ),
   },
   { default: {} },

@@ -1,0 +1,16 @@
+// What a child and all it has started use of the machine. Read by child/, judged here.
+
+export interface Usage {
+  /** Resident; pages that several of them share are counted in each, so it is an upper bound. */
+  readonly memoryBytes: number;
+  /** Of processor time, since each of them began. */
+  readonly cpuMs: number;
+  readonly processes: readonly number[];
+}
+
+export interface UsageReader {
+  /** By the pid of a child, which leads its session. Without /proc there is nothing to read: an empty map. */
+  read(leaders: ReadonlySet<number>): Promise<ReadonlyMap<number, Usage>>;
+  /** Each page counted once. Dearer, so only asked of what seems to be over its cap; null: it cannot be told. */
+  exactBytes(processes: readonly number[]): Promise<number | null>;
+}
