@@ -14,8 +14,8 @@ export async function wholeBody(response: RemoteResponse, maxBytes: number, valv
       return null;
     }
     chunks.push(chunk);
-    if (valve.opened !== null) await valve.opened;
   }
+  if (valve.opened !== null) await valve.opened;
   // Always a copy: it is written into, and its chunks may be somebody's.
   return Buffer.concat(chunks, bytes);
 }

@@ -123,12 +123,12 @@ export async function pump(
   try {
     for (;;) {
       const { done, value } = await chunks.next();
+      if (host.valve.opened !== null) await host.valve.opened;
       if (done === true) return 'the stream of its reply ended before the answer';
       if (!take(value)) {
         void linger(chunks, response, host.clock);
         return '';
       }
-      if (host.valve.opened !== null) await host.valve.opened;
     }
   } catch (error) {
     response.discard();
