@@ -93,7 +93,7 @@ function configOf(wish: Wish, listen: Json, publicBaseUrl: string): Json {
     ...(wish.policy && { policy: wish.policy }),
     routes,
     // Nothing balances load in front of a test.
-    limits: { drainLeadMs: 0, drainMs: 5_000, ...wish.limits },
+    limits: { drainLeadMs: 0, drainMs: 5_000, drainHumanMs: 5_000, ...wish.limits },
     ...wish.more,
   };
 }

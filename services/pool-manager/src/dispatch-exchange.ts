@@ -43,6 +43,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   private upstream: UpstreamCall | null = null;
   private done = false;
   private running = false;
+  private tasks = false;
   private tries = 0;
   /** The call that runs, as its connection knows it. */
   asker: Open;
@@ -124,9 +125,18 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     this.end(whole ? 'draining' : 'lost', words);
   }
 
+  /** A task, or a person is part of it: asked, or answered before. */
+  get lasting(): boolean {
+    return this.tasks || this.asked;
+  }
+
+  private get asked(): boolean {
+    return this.held !== null && this.held.parking.set.round > 0;
+  }
+
   /** Its states name a life of the node that is over. */
   orphaned(words: string): void {
-    if (this.held !== null && this.held.parking.set.round > 0) this.lose(words);
+    if (this.asked) this.lose(words);
   }
 
   // What its server asks.
@@ -175,6 +185,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
 
   /** It is a task now, and has another time to end. */
   prolong(ms: number): void {
+    this.tasks = true;
     if (!this.done) this.time.prolong(ms);
   }
 

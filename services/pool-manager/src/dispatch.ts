@@ -66,6 +66,8 @@ export interface DrainingDispatcher extends Dispatcher {
   readonly size: number;
   /** From now on everything new is refused with `draining`. */
   drain(): void;
+  /** As `close`, but for tasks and what a person is part of: they have a grace of their own (design §5 "Drain"). */
+  closeQuick(words: string, elsewhere?: boolean): void;
   /** Ends what is still under way as `lost`, or sends it elsewhere where it may begin anew. */
   close(words: string, elsewhere?: boolean): void;
   /** The node lives under a new incarnation: no state of before can find it. */
@@ -191,6 +193,9 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
     },
     drain() {
       draining = true;
+    },
+    closeQuick(words, elsewhere) {
+      for (const exchange of table.all()) if (!exchange.lasting) exchange.lose(words, elsewhere);
     },
     close(words, elsewhere) {
       draining = true;

@@ -20,8 +20,10 @@ await runService('pool-manager', async (config, tell) => {
   const { address, nodeId, adminPort } = await manager.start();
   return {
     ready: { link: address, node: nodeId, admin: `http://${snapshot.listen.adminHost}:${adminPort}` },
+    hurry: manager.hurry,
     close: async () => {
-      await manager.close(config.current().limits.drainMs);
+      const { drainMs, drainHumanMs } = config.current().limits;
+      await manager.close(drainMs, drainHumanMs);
       await jobs.close();
       await store.close();
       await flush();

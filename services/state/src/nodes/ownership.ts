@@ -50,6 +50,8 @@ export interface OwnEntry {
 export interface HeldKeys {
   claim(tenant: string, owner: string): Promise<Claim>;
   release(tenant: string, owner: string): Promise<void>;
+  /** The node drains: every key may be taken by another, what runs here goes on. Nothing is claimed any more. */
+  handOver(): Promise<void>;
   readonly incarnation: string;
   readonly size: number;
   /** Releases everything; claims afterwards are `unreachable`. Idempotent. */
@@ -73,6 +75,7 @@ export function createOwnership(deps: OwnershipDeps): HeldKeys {
   let incarnation = deps.token();
   let rechecking: Promise<void> | null = null;
   let closed = false;
+  let handedOver = false;
   let failedAt = Number.NEGATIVE_INFINITY;
   let timer: Timer = clock.setTimer(leaseMs / 3, round);
 
@@ -175,7 +178,7 @@ export function createOwnership(deps: OwnershipDeps): HeldKeys {
         if (other) return { kind: 'moved', node: holder.node };
         if (!(await store.compareAndSet(key, standing, value, leaseMs))) continue;
       }
-      if (life === incarnation && !closed) {
+      if (life === incarnation && !closed && !handedOver) {
         held.set(owner, { tenant, owner, key, value, safeUntil: asked + leaseMs, seenAt: asked, usedAt: asked });
         return HELD;
       }
@@ -231,7 +234,7 @@ export function createOwnership(deps: OwnershipDeps): HeldKeys {
       lease.usedAt = now;
       if (isFresh(lease, now)) return HELD;
     }
-    if (closed) return Promise.resolve({ kind: 'unreachable' });
+    if (closed || handedOver) return Promise.resolve({ kind: 'unreachable' });
     let flight = claiming.get(owner);
     if (flight === undefined) {
       flight = slowly(tenant, owner).finally(() => claiming.delete(owner));
@@ -251,9 +254,18 @@ export function createOwnership(deps: OwnershipDeps): HeldKeys {
     }
   }
 
+  async function releaseAll(): Promise<void> {
+    await Promise.allSettled(claiming.values());
+    await inBatches([...held.values()], ({ tenant, owner }) => release(tenant, owner));
+  }
+
   return {
     claim,
     release,
+    async handOver() {
+      handedOver = true;
+      await releaseAll();
+    },
     get incarnation() {
       return incarnation;
     },
@@ -265,8 +277,7 @@ export function createOwnership(deps: OwnershipDeps): HeldKeys {
       closed = true;
       timer.clear();
       noMoreStalls();
-      await Promise.allSettled(claiming.values());
-      await inBatches([...held.values()], ({ tenant, owner }) => release(tenant, owner));
+      await releaseAll();
     },
   };
 }

@@ -16,6 +16,8 @@ export interface RunningService {
   readonly banner?: string;
   /** Lets work end, then ends everything. */
   close(): Promise<void>;
+  /** What `close` waits for is not waited for any longer. Absent: a second signal ends the process as it stands. */
+  hurry?(): void;
 }
 
 /** Where reports about the configuration go: standard error until the service has a log. */
@@ -96,11 +98,15 @@ function say({ ready, banner }: RunningService): void {
 }
 
 function endOnSignal(config: WatchedConfig, service: RunningService, report: (words: string) => void): void {
-  let ending = false;
+  let signals = 0;
   const end = (signal: string): void => {
-    // A second signal means now.
-    if (ending) process.exit(1);
-    ending = true;
+    // A second signal means now, a third one at any price.
+    if (++signals > (service.hurry === undefined ? 1 : 2)) process.exit(1);
+    if (signals > 1) {
+      report(`${signal} again: what is not over is ended`);
+      service.hurry?.();
+      return;
+    }
     report(`${signal}: draining`);
     config.close();
     service.close().then(
