@@ -51,7 +51,8 @@ export class ModernFeed implements Feed {
   }
 
   get silent(): boolean {
-    return !this.never && this.wanted.uris.size > 0 && (this.current === null || this.over);
+    // An old listen that still stands has been asked for less.
+    return !this.never && [...this.wanted.uris].some((uri) => this.current?.wanted.uris.has(uri) !== true);
   }
 
   want(wanted: Wanted): Promise<Wanted> {

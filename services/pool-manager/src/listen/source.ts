@@ -64,10 +64,13 @@ export class Source {
   async join(outlet: Outlet): Promise<void> {
     this.outlets.add(outlet);
     const able = await this.able(outlet.wanted);
+    // Whoever has left meanwhile has let go of the process, too; nobody would again.
+    if (!this.outlets.has(outlet)) return;
     // One that runs may be busy for long; it is asked beside its call, and held when it is free.
     if (able.uris.size > 0 && this.heard.size === 0) await this.hold.keep();
     else if (able.uris.size > 0) void this.hold.keep();
     await this.asked();
+    if (!this.outlets.has(outlet)) return;
     // Those that are there are on their way out; the one that comes after them is asked.
     if (able.uris.size > 0 && !this.sure) {
       await this.hold.keep();
