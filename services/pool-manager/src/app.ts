@@ -31,6 +31,7 @@ import { createMetrics } from './observe/metrics.ts';
 import { createBackup } from './parked/backup.ts';
 import { createParked } from './parked/parked.ts';
 import { createPools } from './pool/pools.ts';
+import { createPrewarm } from './pool/prewarm.ts';
 import { createConnector } from './raise/connector.ts';
 import type { Log } from './raise/contract.ts';
 import { createTasks } from './tasks/tasks.ts';
@@ -54,13 +55,8 @@ export interface PoolManager {
   /** Resolves when calls are taken: the link's address and the admin port as bound. */
   start(): Promise<{ readonly address: string; readonly nodeId: string; readonly adminPort: number | null }>;
   readonly metrics: Registry;
-  /**
-   * Takes no new work and gives its keys away, lets what runs end for `drainMs`, what waits for people and tasks for
-   * `humanMs` (default: no longer), then ends every child. Idempotent.
-   */
-  close(drainMs: number, humanMs?: number): Promise<void>;
-  /** What `close` still waits for ends now. */
-  hurry(): void;
+  /** Takes no new work, lets what runs end for `drainMs`, then ends every child. Idempotent. */
+  close(drainMs: number): Promise<void>;
 }
 
 const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string })
@@ -155,8 +151,8 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   const unwatch = config.onChange((next, previous) => {
     for (const digest of gone(next, previous)) pools.retire(digest);
     for (const [id, { digest }] of previous.servers) if (!next.servers.has(id)) pools.retire(digest, 'now');
-    for (const spec of next.servers.values()) pools.warm(spec);
   });
+  const prewarm = createPrewarm({ config, node: nodeId, nodes, ownership, pools, clock, log });
 
   const metrics = createMetrics({
     servers: () => config.current().servers,
@@ -192,35 +188,28 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
       { store, clock, warn },
       { id: nodeId, incarnation: ownership.incarnation, address, draining: false },
     );
-    for (const spec of config.current().servers.values()) pools.warm(spec);
+    prewarm.start();
     ready = true;
     return { address: bound, nodeId, adminPort };
   }
 
-  function endQuick(): void {
-    dispatcher.closeQuick('drained', store.kind !== 'memory');
-  }
-
-  function endAll(): void {
-    dispatcher.close('drained', store.kind !== 'memory');
-    tasks.close('drained').catch((error: unknown) => log.warn({ err: error }, 'tasks'));
-  }
-
-  async function end(drainMs: number, humanMs: number): Promise<void> {
+  async function end(drainMs: number): Promise<void> {
     unwatch();
+    prewarm.close();
     dispatcher.drain();
     listens.drain();
     await registration?.announce({ draining: true });
-    // Others take them at once, or new work would wait for as long as a person may take here.
-    await ownership.handOver();
-    const late = [clock.setTimer(drainMs, endQuick), clock.setTimer(Math.max(drainMs, humanMs), endAll)];
+    const late = clock.setTimer(drainMs, () => {
+      dispatcher.close('drained', store.kind !== 'memory');
+      void tasks.close('drained');
+    });
     // Where everything ends with this process, nobody could ask for a task any more.
     if (store.kind !== 'memory') await tasks.idle();
     await server.close();
     // What is parked has no stream: who answers in time is served still, where anybody could come back at all.
     if (store.kind === 'memory') dispatcher.close('drained');
     await dispatcher.idle();
-    for (const timer of late) timer.clear();
+    late.clear();
     await tasks.close('the node ends');
     listens.close();
     await parked.close();
@@ -238,11 +227,10 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   return {
     start,
     metrics: metrics.registry,
-    close: (drainMs, humanMs = drainMs) => {
-      closing ??= end(drainMs, humanMs);
+    close: (drainMs) => {
+      closing ??= end(drainMs);
       return closing;
     },
-    hurry: endAll,
   };
 }
 

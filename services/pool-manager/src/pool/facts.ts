@@ -26,10 +26,13 @@ export function factsOf(request: LeaseRequest): PoolFacts {
   return { key: poolKey(family, fingerprint), family, spec, capabilities, fingerprint, mode: 'once' };
 }
 
-/** The one pool of a `shared` server, which is there before anyone comes. */
-export function sharedFacts(spec: ServerSpec): PoolFacts {
-  const { name: server, digest, tenant } = spec;
+/** The same whoever calls a `shared` server. */
+export function sharedOwner({ name: server, digest, tenant }: ServerSpec): string {
   const principal = { tenant, issuer: '', subject: '', client: null };
-  const owner = ownerKey({ server, digest, isolation: 'shared', principal, session: null, mayAsk: false });
+  return ownerKey({ server, digest, isolation: 'shared', principal, session: null, mayAsk: false });
+}
+
+/** The one pool of a `shared` server, which is there before anyone comes. */
+export function sharedFacts(spec: ServerSpec, owner = sharedOwner(spec)): PoolFacts {
   return { key: poolKey(owner, ''), family: owner, spec, capabilities: {}, fingerprint: '', mode: 'many' };
 }

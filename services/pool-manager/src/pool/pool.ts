@@ -44,6 +44,8 @@ export class Pool {
   readonly children = new Set<PooledChild>();
   readonly waiters = new Turns<Waiter>();
   retired = false;
+  /** Another node has the key, or is to have it: nothing is started for nobody. */
+  cold = false;
   private readonly host: PoolHost;
   private retry: Timer | null = null;
 
@@ -59,6 +61,7 @@ export class Pool {
   /** Spares for persons and sessions would stay for everyone who ever came (GB-016). */
   get minWarm(): number {
     const { isolation, pool } = this.spec;
+    if (this.cold) return 0;
     return isolation === 'shared' || isolation === 'exclusive' ? pool.minWarm : 0;
   }
 

@@ -36,8 +36,10 @@ export interface PoolsDeps {
 
 export interface NodePools extends Pools {
   lease(request: LeaseRequest): Promise<PoolLease>;
-  /** Starts `pool.minWarm` processes of a `shared` server before anyone comes. */
-  warm(spec: ServerSpec): void;
+  /** Starts `pool.minWarm` processes of a `shared` server before anyone comes. `owner`: not the server's own key. */
+  warm(spec: ServerSpec, owner?: string): void;
+  /** No process is kept for nobody's use under this key; what is used goes on. */
+  cool(owner: string): void;
   /** The owner key was lost to another node: its children end now, and their calls with them (design §4). */
   dropOwner(owner: string): void;
   /** Whether anything lives or waits for an owner key. */
@@ -100,9 +102,16 @@ class AllPools implements NodePools, PoolHost {
     return this.pool(factsOf(request)).lease(request);
   }
 
-  warm(spec: ServerSpec): void {
+  warm(spec: ServerSpec, owner?: string): void {
     if (spec.isolation !== 'shared' || spec.pool.minWarm === 0 || this.state !== 'open') return;
-    this.pool(sharedFacts(spec)).grow();
+    this.pool(sharedFacts(spec, owner)).grow();
+  }
+
+  cool(owner: string): void {
+    for (const pool of this.registry.family(owner)) {
+      pool.cold = true;
+      if (pool.empty) this.forget(pool);
+    }
   }
 
   retire(digest: string, now?: 'now'): void {
@@ -115,6 +124,7 @@ class AllPools implements NodePools, PoolHost {
 
   dropOwner(owner: string): void {
     const moved = endOf('moved');
+    this.cool(owner);
     for (const pool of this.registry.family(owner)) {
       pool.refuseAll(refusal('not-ours'));
       this.dismissAll(pool, moved);
@@ -210,7 +220,10 @@ class AllPools implements NodePools, PoolHost {
 
   private pool(facts: PoolFacts): Pool {
     const known = this.registry.get(facts.key);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      known.cold = false;
+      return known;
+    }
     const pool = new Pool(facts, this);
     this.registry.add(pool);
     return pool;

@@ -36,6 +36,9 @@ export interface KeptKey {
   readonly tenant: string;
   readonly kind: string;
   readonly context: string;
+  /** Put together once. */
+  readonly id: string;
+  readonly staleId: string;
 }
 
 export interface Kept<T> {
@@ -59,7 +62,9 @@ export interface KeptDeps {
 const FAILED_MS = 1000;
 const MAX_FAILED = 1000;
 const MAX_STALE = 20_000;
+/** In the store at least, and no longer than any list may be served (limits.listTtlMs). */
 const STORE_TTL_MS = 10 * 60 * 1000;
+const MAX_STORE_TTL_MS = 24 * 3600 * 1000;
 const STORE_WAIT_MS = 300;
 /** The store's copy of something that is stale at once and has not changed is renewed no more often than this. */
 const RESTORE_MS = 2 * 60 * 1000;
@@ -84,7 +89,7 @@ export function createKept<T extends Keepable>(deps: KeptDeps): Kept<T> {
   const held = new LRUCache<string, Held<T>>({ maxSize: deps.maxBytes, sizeCalculation: (h) => h.bytes + 512 });
   const flights = new Map<string, Promise<Outcome<T>>>();
   const stale = new LRUCache<string, number>({ max: MAX_STALE });
-  const staleAt = (key: KeptKey): number => stale.get(staleId(key.kind, key.context)) ?? 0;
+  const staleAt = (key: KeptKey): number => stale.get(key.staleId) ?? 0;
   const failed = new LRUCache<string, { readonly at: number; readonly fault: CallFault }>({ max: MAX_FAILED });
 
   async function fetch(
@@ -113,7 +118,7 @@ export function createKept<T extends Keepable>(deps: KeptDeps): Kept<T> {
     const loadedAt = staleAt(key) >= askedAt ? askedAt : clock.now();
     const known = had !== undefined && had.value.version === value.version && loadedAt - had.storedAt < RESTORE_MS;
     const storedAt = value.ttlMs === 0 && known ? had.storedAt : loadedAt;
-    if (storedAt === loadedAt) void writeStore(key, answer.raw, loadedAt);
+    if (storedAt === loadedAt) void writeStore(key, answer.raw, loadedAt, value.ttlMs);
     return keep(id, key, { value, loadedAt, storedAt, bytes: answer.raw.members.length }, 'link');
   }
 
@@ -142,18 +147,19 @@ export function createKept<T extends Keepable>(deps: KeptDeps): Kept<T> {
     return value === null ? null : { value, loadedAt: t, storedAt: t, bytes: members.length };
   }
 
-  async function writeStore(key: KeptKey, raw: Raw, loadedAt: number): Promise<void> {
+  async function writeStore(key: KeptKey, raw: Raw, loadedAt: number, ttlMs: number): Promise<void> {
     if (!store.reachable() || raw.members.length > MAX_STORED_BYTES) return;
     const text = JSON.stringify({ m: Buffer.from(raw.members).toString(), x: raw.meta, t: loadedAt });
-    await atMost(clock, STORE_WAIT_MS, store.set(storeKey(key), text, STORE_TTL_MS), undefined);
+    const storedMs = Math.min(MAX_STORE_TTL_MS, Math.max(STORE_TTL_MS, ttlMs));
+    await atMost(clock, STORE_WAIT_MS, store.set(storeKey(key), text, storedMs), undefined);
   }
 
   return {
-    peek: (key) => held.get(idOf(key)),
+    peek: (key) => held.get(key.id),
     stale: (kind, owner) => void stale.set(staleId(kind, owner), clock.now()),
     staleAt,
     async load(key, good, source, parse) {
-      const id = idOf(key);
+      const { id } = key;
       const askedAt = clock.now();
       const entry = held.get(id);
       if (entry !== undefined && good(entry, askedAt)) return { kind: 'kept', entry };
@@ -190,8 +196,8 @@ function parsed<T>(raw: Raw, parse: (raw: Raw) => T | null): T | null {
   }
 }
 
-function idOf(key: KeptKey): string {
-  return `${key.kind}\n${key.context}`;
+export function keptKey(tenant: string, kind: string, context: string): KeptKey {
+  return { tenant, kind, context, id: `${kind}\n${context}`, staleId: staleId(kind, context) };
 }
 
 /** A context begins with its owner key, which holds no line break (route/upstream.ts). */
