@@ -55,8 +55,13 @@ export interface PoolManager {
   /** Resolves when calls are taken: the link's address and the admin port as bound. */
   start(): Promise<{ readonly address: string; readonly nodeId: string; readonly adminPort: number | null }>;
   readonly metrics: Registry;
-  /** Takes no new work, lets what runs end for `drainMs`, then ends every child. Idempotent. */
-  close(drainMs: number): Promise<void>;
+  /**
+   * Takes no new work and gives its keys away, lets what runs end for `drainMs`, what waits for people and tasks for
+   * `humanMs` (default: no longer), then ends every child. Idempotent.
+   */
+  close(drainMs: number, humanMs?: number): Promise<void>;
+  /** What `close` still waits for ends now. */
+  hurry(): void;
 }
 
 const VERSION = (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string })
@@ -193,23 +198,31 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     return { address: bound, nodeId, adminPort };
   }
 
-  async function end(drainMs: number): Promise<void> {
+  function endQuick(): void {
+    dispatcher.closeQuick('drained', store.kind !== 'memory');
+  }
+
+  function endAll(): void {
+    dispatcher.close('drained', store.kind !== 'memory');
+    tasks.close('drained').catch((error: unknown) => log.warn({ err: error }, 'tasks'));
+  }
+
+  async function end(drainMs: number, humanMs: number): Promise<void> {
     unwatch();
     prewarm.close();
     dispatcher.drain();
     listens.drain();
     await registration?.announce({ draining: true });
-    const late = clock.setTimer(drainMs, () => {
-      dispatcher.close('drained', store.kind !== 'memory');
-      void tasks.close('drained');
-    });
+    // Others take them at once, or new work would wait for as long as a person may take here.
+    await ownership.handOver();
+    const late = [clock.setTimer(drainMs, endQuick), clock.setTimer(Math.max(drainMs, humanMs), endAll)];
     // Where everything ends with this process, nobody could ask for a task any more.
     if (store.kind !== 'memory') await tasks.idle();
     await server.close();
     // What is parked has no stream: who answers in time is served still, where anybody could come back at all.
     if (store.kind === 'memory') dispatcher.close('drained');
     await dispatcher.idle();
-    late.clear();
+    for (const timer of late) timer.clear();
     await tasks.close('the node ends');
     listens.close();
     await parked.close();
@@ -227,10 +240,11 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   return {
     start,
     metrics: metrics.registry,
-    close: (drainMs) => {
-      closing ??= end(drainMs);
+    close: (drainMs, humanMs = drainMs) => {
+      closing ??= end(drainMs, humanMs);
       return closing;
     },
+    hurry: endAll,
   };
 }
 
