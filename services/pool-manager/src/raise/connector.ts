@@ -5,13 +5,15 @@ import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { ClientCapabilities, Implementation } from '@lockkeeper/protocol/mcp/capabilities';
 import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
-import { LEGACY_LATEST, MODERN } from '@lockkeeper/protocol/mcp/revision';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Store } from '@lockkeeper/state/store';
 import type { Spawn } from '../child/contract.ts';
+import type { RemoteSpawn } from '../remote/contract.ts';
+import { createRemoteFinder } from '../remote/finder.ts';
 import { withoutAsking } from './carry.ts';
 import { type Change, type Connection, type Connector, type Log, type Questions, StartError } from './contract.ts';
 import { createFinder, evidenceOf, isWeak } from './finder.ts';
+import { configured } from './override.ts';
 import { createSpares } from './spares.ts';
 import { Contradiction, createStarter, type StarterLimits } from './start.ts';
 import { createVerdicts } from './verdicts.ts';
@@ -45,6 +47,8 @@ export const CONNECTOR_TIMINGS: ConnectorTimings = {
 
 export interface ConnectorDeps {
   readonly spawn: Spawn;
+  /** For servers by URL; absent: there are none. */
+  readonly remote?: RemoteSpawn;
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -69,6 +73,7 @@ export function createConnector(deps: ConnectorDeps): Connector {
 
   const starter = createStarter({
     spawn: deps.spawn,
+    remote: deps.remote,
     clock,
     log,
     clientInfo: deps.clientInfo,
@@ -78,17 +83,19 @@ export function createConnector(deps: ConnectorDeps): Connector {
     contradicted: (spec, words) => behind(verdicts.drop(spec, words)),
   });
 
-  const finder = createFinder({ starter, spares, log, signal: closing.signal });
+  const finding = { starter, spares, log, signal: closing.signal };
+  const [local, remote] = [createFinder(finding), createRemoteFinder(finding)];
+  const finderOf = (spec: ServerSpec) => (spec.http === undefined ? local : remote);
   const verdicts = createVerdicts({
     store: deps.store,
     clock,
     log,
     token: deps.token,
-    find: (spec) => finder.find(spec, probeMs(spec)),
+    find: (spec) => finderOf(spec).find(spec, probeMs(spec)),
     timings: {
       ttlMs: timings.verdictTtlMs,
       rereadMs: timings.rereadMs,
-      lockMs: (spec) => probeMs(spec) + 2 * spec.startTimeoutMs + 5_000,
+      lockMs: (spec) => probeMs(spec) + 3 * spec.startTimeoutMs + 5_000,
       pollMs: timings.pollMs,
       backoffMs: timings.backoffMs,
       maxBackoffMs: timings.maxBackoffMs,
@@ -111,12 +118,15 @@ export function createConnector(deps: ConnectorDeps): Connector {
   function recheck(spec: ServerSpec, profile: Profile): void {
     const weak = isWeak(profile);
     const due = profile.foundAt + (weak ? timings.weakReprobeMs : timings.reprobeMs);
-    if (profile.era !== 'legacy' || clock.now() < due || rechecking.has(spec.digest)) return;
+    if (spec.era !== 'auto' || profile.era !== 'legacy' || clock.now() < due || rechecking.has(spec.digest)) return;
     rechecking.add(spec.digest);
     behind(
       (async () => {
         const deadlineMs = weak ? spec.startTimeoutMs : probeMs(spec);
-        const again = await finder.asked(spec, deadlineMs);
+        const finder = finderOf(spec);
+        // The oldest transport may have been replaced within its era, too.
+        const whole = profile.transport === 'sse';
+        const again = whole ? await finder.find(spec, deadlineMs) : await finder.asked(spec, deadlineMs);
         if (again.profile !== null) return verdicts.put(spec, again.profile, again.shared);
         const evidence = evidenceOf(again);
         const renewed = { ...profile, foundAt: clock.now(), evidence };
@@ -136,20 +146,23 @@ export function createConnector(deps: ConnectorDeps): Connector {
       return spares.take(spec, '') ?? (await starter.modern(spec, both));
     }
     const spare = spares.take(spec, fingerprintOf(capabilities));
-    return spare ?? (await starter.legacy(spec, capabilities, profile.evidence, both));
+    return spare ?? (await starter.legacy(spec, capabilities, profile.evidence, both, profile.transport));
   }
 
   /** The operator's word stands: a contradiction is a failure to start. */
   async function asConfigured(
     spec: ServerSpec,
+    profile: Profile,
     capabilities: ClientCapabilities,
     signal: AbortSignal,
   ): Promise<Connection> {
     try {
-      return await start(spec, configured(spec), capabilities, signal);
+      return await start(spec, profile, capabilities, signal);
     } catch (error) {
       if (!(error instanceof Contradiction)) throw error;
-      throw new StartError(`${error.words} (its era is configured as ${spec.era})`, error.stderrTail);
+      const what =
+        spec.era === 'auto' ? `transport is configured as ${profile.transport}` : `era is configured as ${spec.era}`;
+      throw new StartError(`${error.words} (its ${what})`, error.stderrTail);
     }
   }
 
@@ -182,11 +195,13 @@ export function createConnector(deps: ConnectorDeps): Connector {
   return {
     connect(spec, capabilities, signal) {
       const declared = deps.questions === undefined ? withoutAsking(capabilities) : capabilities;
-      return spec.era === 'auto' ? byVerdict(spec, declared, signal) : asConfigured(spec, declared, signal);
+      const told = configured(spec);
+      return told === null ? byVerdict(spec, declared, signal) : asConfigured(spec, told, declared, signal);
     },
-    known: (spec) => (spec.era === 'auto' ? verdicts.known(spec) : configured(spec)),
+    known: (spec) => configured(spec) ?? verdicts.known(spec),
     profile(spec, signal) {
-      return spec.era === 'auto' ? orAborted(verdicts.get(spec), signal) : Promise.resolve(configured(spec));
+      const told = configured(spec);
+      return told === null ? orAborted(verdicts.get(spec), signal) : Promise.resolve(told);
     },
     async close() {
       closing.abort(new StartError('the pool manager ends', ''));
@@ -195,12 +210,6 @@ export function createConnector(deps: ConnectorDeps): Connector {
       await starter.close();
     },
   };
-}
-
-function configured(spec: ServerSpec): Profile {
-  const revision = spec.era === 'modern' ? MODERN : LEGACY_LATEST;
-  const era = spec.era === 'modern' ? 'modern' : 'legacy';
-  return { era, revision, supported: [revision], capabilities: {}, foundAt: 0, evidence: 'configured' };
 }
 
 /** The caller stops waiting; the work goes on for others. */

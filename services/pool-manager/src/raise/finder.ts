@@ -45,7 +45,9 @@ export function isWeak(profile: Profile): boolean {
   return profile.evidence.endsWith(WEAK);
 }
 
-export function createFinder({ starter, spares, log, signal }: FinderDeps): Finder {
+export function createFinder(deps: FinderDeps): Finder {
+  const { starter, spares, log, signal } = deps;
+
   async function find(spec: ServerSpec, probeMs: number): Promise<Found> {
     const first = await asked(spec, probeMs);
     if (first.profile !== null) return first;
@@ -69,23 +71,7 @@ export function createFinder({ starter, spares, log, signal }: FinderDeps): Find
     return { profile: connection.profile, shared: connection.profile };
   }
 
-  async function asked(spec: ServerSpec, deadlineMs: number): Promise<Found | LegacyFound> {
-    const { finding, connection, stderrTail } = await starter.probe(spec, deadlineMs, signal);
-    switch (finding.kind) {
-      case 'failed':
-        throw new StartError(finding.exit.words, stderrTail);
-      case 'no-common':
-        throw new StartError(finding.words, stderrTail);
-      case 'legacy':
-        return { profile: null, evidence: finding.evidence, weak: finding.weak };
-      case 'modern': {
-        if (connection !== null) spares.put(spec, connection);
-        const { profile, scope } = finding;
-        log.info({ server: spec.name, tenant: spec.tenant, era: 'modern', evidence: profile.evidence }, 'era found');
-        return { profile, shared: scope === 'public' ? profile : shareable(profile) };
-      }
-    }
-  }
+  const asked = (spec: ServerSpec, deadlineMs: number) => probed(deps, spec, deadlineMs);
 
   return { find, asked };
 }
@@ -94,4 +80,27 @@ export function createFinder({ starter, spares, log, signal }: FinderDeps): Find
 function shareable(profile: Profile): Profile {
   const { era, revision, supported, foundAt, evidence } = profile;
   return { era, revision, supported, capabilities: {}, foundAt, evidence };
+}
+
+/** The probe of any server, by command or by URL. */
+export async function probed(
+  { starter, spares, log, signal }: FinderDeps,
+  spec: ServerSpec,
+  deadlineMs: number,
+): Promise<Found | LegacyFound> {
+  const { finding, connection, stderrTail } = await starter.probe(spec, deadlineMs, signal);
+  switch (finding.kind) {
+    case 'failed':
+      throw new StartError(finding.exit.words, stderrTail);
+    case 'no-common':
+      throw new StartError(finding.words, stderrTail);
+    case 'legacy':
+      return { profile: null, evidence: finding.evidence, weak: finding.weak };
+    case 'modern': {
+      if (connection !== null) spares.put(spec, connection);
+      const { profile, scope } = finding;
+      log.info({ server: spec.name, tenant: spec.tenant, era: 'modern', evidence: profile.evidence }, 'era found');
+      return { profile, shared: scope === 'public' ? profile : shareable(profile) };
+    }
+  }
 }

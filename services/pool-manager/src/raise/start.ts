@@ -177,7 +177,9 @@ export function createStarter(deps: StarterDeps): Starter {
         };
         const deadlineMs = spec.startTimeoutMs;
         const said = await introduce(wire, { capabilities, clientInfo, deadlineMs, evidence, clock });
-        if (said.kind === 'refused') throw new Contradiction(said.words, wire.stderrTail());
+        // Where there is no stream of 2024-11-05 any more there may be a younger transport.
+        const moved = said.kind === 'failed' && spec.http !== undefined && transport === 'sse';
+        if (said.kind === 'refused' || moved) throw new Contradiction(said.words, wire.stderrTail());
         if (said.kind === 'failed') throw new StartError(said.words, wire.stderrTail());
         const profile = spec.http === undefined ? said.profile : { ...said.profile, transport };
         return legacyConnection(spec, wire, profile, capabilities);
@@ -188,6 +190,9 @@ export function createStarter(deps: StarterDeps): Starter {
         const { clock, clientInfo } = deps;
         const finding = await discover(wire, { clientInfo, deadlineMs: spec.startTimeoutMs, clock });
         if (finding.kind === 'modern') return modernConnection(spec, wire, finding.profile);
+        // Over HTTP silence says nothing of the era (protocol.md §4.2 "Not evidence").
+        if (finding.kind === 'legacy' && finding.weak && spec.http !== undefined)
+          throw new StartError(`${finding.evidence} within ${spec.startTimeoutMs} ms`, '');
         if (finding.kind === 'legacy')
           throw new Contradiction(`it is not modern: ${finding.evidence}`, wire.stderrTail());
         throw new StartError(finding.kind === 'failed' ? finding.exit.words : finding.words, wire.stderrTail());

@@ -8,6 +8,7 @@ import type { ClientCapabilities, Implementation, ServerCapabilities } from '@lo
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import { isLegacyRevision, LEGACY_LATEST, LEGACY_REVISIONS } from '@lockkeeper/protocol/mcp/revision';
 import type { Clock } from '@lockkeeper/state/clock';
+import { speaksForOlder } from '../http-evidence.ts';
 import { readError } from '../result/upstream-error.ts';
 import { ask } from '../wire/ask.ts';
 import type { Wire } from '../wire/wire.ts';
@@ -39,8 +40,7 @@ export async function introduce(wire: Wire, o: IntroduceOptions): Promise<Introd
     case 'failed': {
       const { words, status } = answer.failure;
       // Nothing there that takes `initialize`: what is known of this server may be wrong (protocol.md §4.2).
-      const other = status === 400 || status === 404 || status === 405;
-      return other ? { kind: 'refused', words } : { kind: 'failed', words };
+      return { kind: speaksForOlder(status) ? 'refused' : 'failed', words };
     }
     case 'answer':
       return judged(wire, answer.line, answer.result, answer.members, answer.error, o);

@@ -9,6 +9,7 @@ import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import { isLegacyRevision, isModernRevision, MODERN, MODERN_REVISIONS } from '@lockkeeper/protocol/mcp/revision';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { ExitReason, RequestFailure } from '../../child/contract.ts';
+import { speaksForOlder } from '../http-evidence.ts';
 import { dataOf, readError } from '../result/upstream-error.ts';
 import { ask, type Reply } from '../wire/ask.ts';
 import type { Wire } from '../wire/wire.ts';
@@ -61,14 +62,13 @@ function judged(reply: Reply, o: DiscoverOptions): Finding | 'again' {
 }
 
 /** Over HTTP (protocol.md §4.2): a 4xx without a modern body speaks for an older server; what is no evidence says nothing. */
-function unanswered({ words, status }: RequestFailure): Finding {
-  if (status !== undefined && status >= 400 && status < 500 && !NO_EVIDENCE.has(status)) {
-    return { kind: 'legacy', evidence: `HTTP ${status} to server/discover`, weak: false };
-  }
+function unanswered({ kind, words, status }: RequestFailure): Finding {
+  if (speaksForOlder(status)) return { kind: 'legacy', evidence: `HTTP ${status} to server/discover`, weak: false };
+  // Some take what they do not know for a notification, or show a page: only `initialize` can tell.
+  if (kind === 'protocol')
+    return { kind: 'legacy', evidence: `unusable answer to server/discover: ${words}`, weak: true };
   return { kind: 'failed', exit: { kind: 'spawn-failed', code: null, signal: null, words } };
 }
-
-const NO_EVIDENCE: ReadonlySet<number> = new Set([401, 403, 407, 408, 425, 429]);
 
 function result(line: Uint8Array, members: readonly Member[], o: DiscoverOptions): Finding {
   const supported = stringsAt(line, findMember(members, 'supportedVersions'));

@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { HttpSpec } from '@lockkeeper/protocol/config/settings';
 import { type buildConnector, type Dispatcher, Pool } from 'undici';
 import { type RemoteDoor, RemoteError, type RemoteRequest, type RemoteResponse } from '../contract.ts';
+import type { Breaker } from './breaker.ts';
 import type { Credentials } from './credentials.ts';
 import { failureOf, GIVEN_UP } from './failure.ts';
 import { requestHeaders } from './headers.ts';
@@ -21,6 +22,7 @@ export interface DoorDeps {
   readonly keepAliveMs: number;
   readonly userAgent: string;
   readonly credentials: Credentials;
+  readonly breaker: Breaker;
   /** Told when it is closed. */
   closed(): void;
 }
@@ -49,6 +51,8 @@ export function createDoor(deps: DoorDeps): RemoteDoor {
   let closing: Promise<void> | null = null;
 
   async function once(request: RemoteRequest, url: URL, headers: Record<string, string>) {
+    const { breaker } = deps;
+    breaker.enter();
     let sent = false;
     try {
       const options: Dispatcher.RequestOptions & Begun = {
@@ -59,15 +63,20 @@ export function createDoor(deps: DoorDeps): RemoteDoor {
         signal: request.signal,
         begun: () => {
           sent = true;
+          breaker.begun();
         },
         ...bodyIn(request, headers),
         ...(request.headersMs === undefined ? {} : { headersTimeout: request.headersMs }),
         ...(request.idleStreamMs === undefined ? {} : { bodyTimeout: request.idleStreamMs }),
       };
-      return await way.request(options);
+      const data = await way.request(options);
+      breaker.answered(data.statusCode);
+      return data;
     } catch (error) {
-      if (request.signal.aborted) throw new RemoteError('aborted', GIVEN_UP, sent);
-      throw failureOf(error, url.host, sent);
+      const gone = request.signal.aborted || closing !== null;
+      const failure = gone ? new RemoteError('aborted', GIVEN_UP, sent) : failureOf(error, url.host, sent);
+      breaker.failed(failure);
+      throw failure;
     }
   }
 

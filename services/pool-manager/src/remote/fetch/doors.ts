@@ -2,8 +2,10 @@
 
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import { serverId } from '@lockkeeper/protocol/config/settings';
+import { type Clock, systemClock } from '@lockkeeper/state/clock';
 import type { Log } from '../../raise/contract.ts';
 import type { RemoteDoor, RemoteDoors } from '../contract.ts';
+import { type Breaker, createBreaker } from './breaker.ts';
 import { createGuard, type Resolve } from './connect.ts';
 import { type CredentialSource, STATIC_CREDENTIALS } from './credentials.ts';
 import { createDoor } from './door.ts';
@@ -14,6 +16,17 @@ export interface DoorsDeps {
   readonly userAgent: string;
   readonly resolve?: Resolve;
   readonly credentials?: CredentialSource;
+  readonly clock?: Clock;
+  /** A cheap real request to a server that could not be reached. */
+  readonly probe?: (spec: ServerSpec) => Promise<void>;
+}
+
+/** What all doors of one configuration share. */
+interface Common {
+  /** Connections. */
+  open: number;
+  doors: number;
+  readonly breaker: Breaker;
 }
 
 /** Where the server does not say: less than what common servers keep, since who loses that race loses its request. */
@@ -26,27 +39,37 @@ const MAX_SHARED = 10_000;
 export function createRemoteDoors(deps: DoorsDeps): RemoteDoors {
   const shared = new Map<string, RemoteDoor>();
   const open = new Set<RemoteDoor>();
-  /** Connections and doors of each configuration. */
-  const counts = new Map<string, { open: number; doors: number }>();
+  const commons = new Map<string, Common>();
+
+  function commonOf(spec: ServerSpec, id: string): Common {
+    const { clock = systemClock, probe } = deps;
+    const breaker = () => createBreaker({ clock, probe: probe && (() => probe(spec)) });
+    const common = commons.get(id) ?? { open: 0, doors: 0, breaker: breaker() };
+    commons.set(id, common);
+    return common;
+  }
 
   function make(spec: ServerSpec, session: string | undefined): RemoteDoor {
     const { http } = spec;
     if (http === undefined) throw new Error(`${spec.name} is not a remote server`);
     const id = idOf(spec);
-    const count = counts.get(id) ?? { open: 0, doors: 0 };
-    counts.set(id, count);
-    count.doors++;
+    const common = commonOf(spec, id);
+    common.doors++;
     const pinned = session !== undefined;
     const { log, resolve, userAgent, credentials = STATIC_CREDENTIALS } = deps;
-    const guard = createGuard(http, { log, server: spec.name, count, ...(resolve && { resolve }) }, pinned);
+    const guard = createGuard(http, { log, server: spec.name, count: common, ...(resolve && { resolve }) }, pinned);
     const door = createDoor({
       ...{ http, connect: guard, pinned, userAgent },
       keepAliveMs: pinned ? SESSION_KEEP_ALIVE_MS : KEEP_ALIVE_MS,
       credentials: credentials.of(spec, session),
+      breaker: common.breaker,
       closed() {
         open.delete(door);
         if (shared.get(id) === door) shared.delete(id);
-        if (--count.doors === 0 && counts.get(id) === count) counts.delete(id);
+        if (--common.doors > 0) return;
+        // What is known of its server outlives a door that comes and goes, but not the last one.
+        common.breaker.close();
+        if (commons.get(id) === common) commons.delete(id);
       },
     });
     open.add(door);
