@@ -22,6 +22,7 @@ import type { Registry } from 'prom-client';
 import type { ChildHost } from './child/environment.ts';
 import { sweepOrphans } from './child/marks.ts';
 import { createSpawn } from './child/spawn.ts';
+import { createUsageReader } from './child/usage.ts';
 import { createDispatcher } from './dispatch.ts';
 import { createAdminServer } from './http/admin.ts';
 import { createKeptState } from './lease/kept-state.ts';
@@ -34,6 +35,7 @@ import { createPools } from './pool/pools.ts';
 import { createPrewarm } from './pool/prewarm.ts';
 import { createConnector } from './raise/connector.ts';
 import type { Log } from './raise/contract.ts';
+import { createRemote } from './remote/remote.ts';
 import { createTasks } from './tasks/tasks.ts';
 
 export interface PoolManagerDeps {
@@ -89,6 +91,12 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     // A call may run from here on, so its gateway must know (design §4 `started`).
     beforeWrite: () => server.flush(),
   });
+  const remote = createRemote({
+    ...{ clock, log, version: VERSION, token: randomToken },
+    maxLineBytes: () => config.current().limits.maxLineBytes,
+    beforeWrite: () => server.flush(),
+    connector: () => connector,
+  });
   const node = { id: nodeId, incarnation: () => ownership.incarnation };
   const backup = createBackup({
     ...{ jobs: deps.jobs, store, clock, log, node },
@@ -100,13 +108,16 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     limits: () => config.current().limits,
   });
   const connector = createConnector({
-    ...{ spawn, store, clock, log },
+    ...{ spawn, remote: remote.spawn, store, clock, log },
     questions: parked.questions,
     clientInfo: CLIENT_INFO,
     token: randomToken,
     limits: () => config.current().limits,
   });
-  const pools = createPools({ connector, clock, log, limits: () => config.current().limits });
+  const pools = createPools({
+    ...{ connector, clock, log, usage: createUsageReader() },
+    limits: () => config.current().limits,
+  });
   const ownership = createOwnership({
     ...{ store, clock, nodes, nodeId, stall, warn },
     token: randomToken,
@@ -228,6 +239,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     await parked.close();
     await pools.close(0);
     await connector.close();
+    await remote.close();
     await registration?.close();
     await ownership.close();
     await server.destroy();
