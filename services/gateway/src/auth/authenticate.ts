@@ -23,6 +23,8 @@ export interface Head {
   readonly rawHeaders: readonly string[];
   /** The query string without `?`. */
   readonly query: string;
+  /** Whatever stands for the connection: it mostly brings the same token again. */
+  readonly connection?: object | undefined;
 }
 
 export interface Authenticator {
@@ -44,8 +46,11 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     if (verification.kind === 'unreadable') return turned('keys-unreadable', 'keys', verification.retryAfterMs);
     if (verification.kind === 'invalid') return turned('bad-token', verification.why);
     const { verified } = verification;
-    const known = perVerified.get(verified) ?? memo((at: Place) => admit(verified, at));
-    perVerified.set(verified, known);
+    let known = perVerified.get(verified);
+    if (known === undefined) {
+      known = memo((at: Place) => admit(verified, at));
+      perVerified.set(verified, known);
+    }
     return known(place);
   }
 
@@ -56,7 +61,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
       if (bearer.kind === 'none') return turned('no-token', 'none');
       if (bearer.kind === 'ambiguous') return turned('bad-credentials', bearer.why);
       if (bearer.kind === 'malformed') return turned('bad-token', bearer.why);
-      const verification = verifierOf(snapshot.auth).verify(bearer.token);
+      const verification = verifierOf(snapshot.auth).verify(bearer.token, head.connection);
       if (verification instanceof Promise) return verification.then((v) => settle(v, place));
       return settle(verification, place);
     },
@@ -86,8 +91,11 @@ function keyOf(issuer: IssuerSettings): string {
 function memo<K extends object, V>(make: (key: K) => V): (key: K) => V {
   const made = new WeakMap<K, { readonly value: V }>();
   return (key) => {
-    const known = made.get(key) ?? { value: make(key) };
-    made.set(key, known);
+    let known = made.get(key);
+    if (known === undefined) {
+      known = { value: make(key) };
+      made.set(key, known);
+    }
     return known.value;
   };
 }

@@ -10,6 +10,7 @@ import {
   PROTOCOL_VERSION,
 } from '@lockkeeper/protocol/mcp/meta';
 import type { Located } from '../http/contract.ts';
+import { NO_TRACE } from '../observe/trace.ts';
 
 export interface Envelope {
   /** `_meta` is there and is an object. */
@@ -35,7 +36,7 @@ const NONE: Envelope = {
   capabilities: undefined,
   logLevel: undefined,
   progressToken: undefined,
-  trace: {},
+  trace: NO_TRACE,
   vendor: undefined,
 };
 
@@ -58,12 +59,14 @@ export function readEnvelope(message: Pick<Located, 'bytes' | 'params'>): Envelo
 }
 
 function traceOf(bytes: Uint8Array, members: readonly Member[]): TraceContext {
-  const trace: { -readonly [K in keyof TraceContext]: TraceContext[K] } = {};
+  let trace: { -readonly [K in keyof TraceContext]: TraceContext[K] } | undefined;
   for (const key of TRACE_KEYS) {
     const value = stringOf(bytes, findMember(members, key));
-    if (value !== undefined) trace[key] = value;
+    if (value === undefined) continue;
+    trace ??= {};
+    trace[key] = value;
   }
-  return trace;
+  return trace ?? NO_TRACE;
 }
 
 /** Reserved keys end here, and so do names that only we may set (protocol.md §5.0 I8, style §8 invariant 6). */

@@ -16,7 +16,7 @@ import type { Headers, HttpOut, LegacyLeg } from './contract.ts';
 import type { Intake } from './intake.ts';
 import type { Arrival, McpTarget, Received } from './receive.ts';
 import { renderErrorText, retryHeaders, statusOf } from './refuse.ts';
-import { createReply } from './reply.ts';
+import { createReply, type TrackedOut } from './reply.ts';
 import type { Wheel } from './wheel.ts';
 
 export interface EndpointDeps {
@@ -46,7 +46,7 @@ export interface Arrived extends Arrival {
 export interface Answers {
   readonly deps: EndpointDeps;
   open(request: IncomingMessage, response: ServerResponse): Arrived;
-  reply(arrived: Arrived, cors: Record<string, string>): HttpOut;
+  reply(arrived: Arrived, cors: Record<string, string>): TrackedOut;
   answerUnreceived(arrived: Arrived, received: Exclude<Received, { kind: 'received' }>): void;
   turnAway(arrived: Arrived, out: HttpOut, target: McpTarget, who: Exclude<Authentication, { kind: 'caller' }>): void;
   refuse(arrived: Arrived, out: HttpOut, ticket: Authenticated, refusal: Refusal, idText?: string): void;
@@ -76,7 +76,7 @@ export function createDoor(deps: EndpointDeps): Answers {
       request,
       response,
     }),
-    reply: (arrived, cors) => replyTo(deps, arrived, { ...cors, 'lockkeeper-exchange': arrived.xid }),
+    reply: (arrived, cors) => replyTo(deps, arrived, cors, arrived.xid),
     answerUnreceived: (arrived, received) => answerUnreceived(deps, arrived, received),
     turnAway: (arrived, out, target, who) => turnAway(deps, arrived, out, target, who),
     refuse(arrived, out, ticket, refusal, idText) {
@@ -89,11 +89,17 @@ export function createDoor(deps: EndpointDeps): Answers {
   };
 }
 
-function replyTo(deps: EndpointDeps, arrived: Arrived, headers: Record<string, string>): HttpOut {
+function replyTo(
+  deps: EndpointDeps,
+  arrived: Arrived,
+  headers: Record<string, string>,
+  exchange: string | null = null,
+): TrackedOut {
   return createReply(arrived.request, arrived.response, {
     wheel: deps.wheel,
     keepAliveMs: arrived.snapshot.limits.keepAliveMs,
     headers,
+    exchange,
     draining: deps.draining,
     onResponse: (status) => deps.metrics.httpResponse(arrived.verb, status),
     onStream: (change) => (change === 1 ? deps.metrics.streamOpened() : deps.metrics.streamClosed()),
@@ -128,7 +134,7 @@ function refuseAtDoor(
   arrived: Arrived,
   { target, reason, headers }: Extract<Received, { kind: 'refused' }>,
 ): void {
-  const out = replyTo(deps, arrived, { ...headers, 'lockkeeper-exchange': arrived.xid });
+  const out = replyTo(deps, arrived, headers, arrived.xid);
   const status = statusOf({ reason });
   out.json(status, renderErrorText({ reason }, undefined, arrived.xid));
   const { tenant, path: route } = target.place.route;

@@ -9,6 +9,7 @@ import { traceFromHeaders } from '../observe/trace.ts';
 import { bodyBytes, readBody, refuseHead } from './body.ts';
 import type { Answers, Arrived } from './door.ts';
 import { type McpTarget, receive } from './receive.ts';
+import type { TrackedOut } from './reply.ts';
 
 export function createEndpoint(door: Answers): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const { deps } = door;
@@ -21,11 +22,11 @@ export function createEndpoint(door: Answers): (request: IncomingMessage, respon
     const { target, verb } = received;
     const out = door.reply(arrived, received.cors);
 
-    const head = { rawHeaders: request.rawHeaders, query: received.query };
+    const head = { rawHeaders: request.rawHeaders, query: received.query, connection: request.socket };
     const asked = deps.authenticator.authenticate(snapshot, target.place, head);
     const who = asked instanceof Promise ? await asked : asked;
     if (who.kind !== 'caller') return door.turnAway(arrived, out, target, who);
-    const ticket = ticketOf(arrived, target, who.caller);
+    const ticket = ticketOf(arrived, out, target, who.caller);
 
     if (target.kind === 'sse') return deps.legacy.sseOpen(ticket, request.headers, out);
     if (verb === 'GET') return deps.legacy.get(ticket, request.headers, out);
@@ -64,25 +65,13 @@ export function createEndpoint(door: Answers): (request: IncomingMessage, respon
 
 const BUSY = { reason: 'too-many', retryAfterMs: 1_000 } as const;
 
-function ticketOf(arrived: Arrived, target: McpTarget, caller: Authenticated['caller']): Authenticated {
-  const { xid, snapshot, arrivedAt, headers, response } = arrived;
-  const replied = repliedOf(response);
+function ticketOf(
+  arrived: Arrived,
+  out: TrackedOut,
+  target: McpTarget,
+  caller: Authenticated['caller'],
+): Authenticated {
+  const { xid, snapshot, arrivedAt, headers } = arrived;
+  const { replied } = out;
   return { xid, snapshot, route: target.place.route, caller, trace: traceFromHeaders(headers), arrivedAt, replied };
-}
-
-/** The calls of a batch share a reply, and one listener. */
-function repliedOf(response: ServerResponse): (done: () => void) => void {
-  let waiting: (() => void)[] | null = null;
-  return (done) => {
-    if (response.closed || response.destroyed) return done();
-    if (waiting !== null) {
-      waiting.push(done);
-      return;
-    }
-    const all = [done];
-    waiting = all;
-    response.once('close', () => {
-      for (const one of all) one();
-    });
-  };
 }

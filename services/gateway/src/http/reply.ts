@@ -10,8 +10,10 @@ import type { Wheel } from './wheel.ts';
 export interface ReplyDeps {
   readonly wheel: Wheel;
   readonly keepAliveMs: number;
-  /** On every answer: the exchange id, and CORS where the page is on the list. */
+  /** On every answer: CORS where the page is on the list. */
   readonly headers: Record<string, string>;
+  /** Its id, on every answer that has one. */
+  readonly exchange: string | null;
   readonly draining: () => boolean;
   readonly onResponse: (status: number) => void;
   readonly onStream: (change: 1 | -1) => void;
@@ -22,11 +24,16 @@ const TEXT_BYTES = 16 * 1024;
 /** Bodies of strangers up to this size are read off, to keep the connection; larger ones cost it. */
 const DISCARD_BYTES = 64 * 1024;
 
-export function createReply(request: IncomingMessage, response: ServerResponse, deps: ReplyDeps): HttpOut {
+export interface TrackedOut extends HttpOut {
+  /** Calls back once the reply has been taken by the client's side of the connection, or the client is gone. */
+  readonly replied: (done: () => void) => void;
+}
+
+export function createReply(request: IncomingMessage, response: ServerResponse, deps: ReplyDeps): TrackedOut {
   return new Reply(request, response, deps);
 }
 
-class Reply implements HttpOut {
+class Reply implements TrackedOut {
   readonly accepts: Accepts;
   private readonly request: IncomingMessage;
   private readonly response: ServerResponse;
@@ -34,6 +41,8 @@ class Reply implements HttpOut {
   private chosen = false;
   private vanished = false;
   private listener: (() => void) | null = null;
+  /** The calls of a batch share a reply. */
+  private waiting: (() => void)[] | null = null;
 
   constructor(request: IncomingMessage, response: ServerResponse, deps: ReplyDeps) {
     this.request = request;
@@ -41,13 +50,25 @@ class Reply implements HttpOut {
     this.deps = deps;
     this.accepts = readAccept(request.headers.accept);
     // `close` of the response, not `end` of the request (protocol.md §2.5).
-    response.on('close', () => {
-      if (response.writableEnded) return;
+    response.on('close', () => this.closed());
+    response.on('error', ignore);
+  }
+
+  readonly replied = (done: () => void): void => {
+    if (this.response.closed || this.response.destroyed) done();
+    else if (this.waiting === null) this.waiting = [done];
+    else this.waiting.push(done);
+  };
+
+  private closed(): void {
+    if (!this.response.writableEnded) {
       this.vanished = true;
       this.listener?.();
       this.listener = null;
-    });
-    response.on('error', ignore);
+    }
+    const { waiting } = this;
+    this.waiting = null;
+    if (waiting !== null) for (const done of waiting) done();
   }
 
   get committed(): boolean {
@@ -57,12 +78,11 @@ class Reply implements HttpOut {
   json(status: number, body: Body, headers?: Record<string, string>): void {
     if (!this.choose(status)) return;
     const bytes = byteLength(body);
-    this.response.writeHead(status, {
-      ...this.head(),
-      'content-type': 'application/json',
-      'content-length': bytes,
-      ...headers,
-    });
+    const fields = this.head();
+    fields['content-type'] = 'application/json';
+    fields['content-length'] = String(bytes);
+    for (const name in headers) fields[name] = headers[name]!;
+    this.response.writeHead(status, fields);
     if (this.request.method === 'HEAD') this.response.end();
     else this.send(body, bytes);
     this.watchLargeBody(bytes);
@@ -119,9 +139,14 @@ class Reply implements HttpOut {
   }
 
   private head(): Record<string, string> {
-    const close = this.deps.draining() || leavesBody(this.request);
-    const connection: Record<string, string> = close ? { connection: 'close' } : {};
-    return { 'cache-control': 'no-store', ...this.deps.headers, ...connection };
+    const { exchange, headers } = this.deps;
+    const fields: Record<string, string> =
+      exchange === null
+        ? { 'cache-control': 'no-store' }
+        : { 'cache-control': 'no-store', 'lockkeeper-exchange': exchange };
+    for (const name in headers) fields[name] = headers[name]!;
+    if (this.deps.draining() || leavesBody(this.request)) fields.connection = 'close';
+    return fields;
   }
 
   /** A client that asks for megabytes and never reads them is let go (auth-security.md T-47). */

@@ -12,7 +12,7 @@ const MAX_TRACESTATE = 512;
 const MAX_BAGGAGE = 8192;
 
 export function traceFromHeaders(headers: Headers): TraceContext {
-  if (headers.traceparent === undefined && headers.baggage === undefined) return NONE;
+  if (headers.traceparent === undefined && headers.baggage === undefined) return NO_TRACE;
   return wellFormed({
     traceparent: single(headers.traceparent),
     tracestate: single(headers.tracestate),
@@ -20,10 +20,12 @@ export function traceFromHeaders(headers: Headers): TraceContext {
   });
 }
 
-const NONE: TraceContext = {};
+/** Of the many requests without any. */
+export const NO_TRACE: TraceContext = Object.freeze({});
 
 /** `_meta` replaces the headers' context as a whole: two halves of different traces make no trace. */
 export function mergeTrace(fromHeaders: TraceContext, fromMeta: TraceContext): TraceContext {
+  if (fromMeta === NO_TRACE) return fromHeaders;
   const meta = wellFormed(fromMeta);
   const base = meta.traceparent === undefined ? fromHeaders : meta;
   const baggage = meta.baggage ?? fromHeaders.baggage;

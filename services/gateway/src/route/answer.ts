@@ -163,7 +163,8 @@ function authorize(sight: Sight, facts: MethodFacts): Answer | null {
 async function named(room: Room, sight: Sight, facts: MethodFacts, ask: Ask, listener: AnswerListener): Promise<Step> {
   const continued: Continued = facts.mrtr ? continuedBy(room, sight.exchange, ask) : { kind: 'none' };
   const goesOn = continued.kind === 'state';
-  const target = goesOn ? sealedTarget(sight, ask, continued.content) : await resolve(room, sight, ask);
+  const found = goesOn ? sealedTarget(sight, ask, continued.content) : resolve(room, sight, ask);
+  const target = found instanceof Promise ? await found : found;
   if (target.kind !== 'target') return continued.kind === 'bad' ? { ...target, ...noted(continued) } : target;
   const step = goesOn
     ? await again(room, sight, facts, target, continued.content, ask, listener)
@@ -185,7 +186,8 @@ async function atServer(
   if (malformed !== null) return malformed;
   const { exchange } = sight;
   const up = reach(room, exchange, target.spec);
-  const profile = await awaited(exchange, room.catalogue.knownProfile(exchange, up));
+  const known = awaited(exchange, room.catalogue.knownProfile(exchange, up));
+  const profile = known instanceof Promise ? await known : known;
   if (profile.kind === 'fault') return faulted(profile.fault, target.spec, null);
   const { value } = profile.entry;
   if (facts.capability !== undefined && !offers(value, facts.capability)) {
@@ -193,7 +195,8 @@ async function atServer(
   }
   if (SUBSCRIBING.has(ask.method) && value.capabilities.resources?.subscribe !== true) return refused('unknown-method');
   if (ask.method === 'tools/call') {
-    const bad = await checkParams(room, exchange, up, value, ask, target.name);
+    const judging = checkParams(room, exchange, up, value, ask, target.name);
+    const bad = judging instanceof Promise ? await judging : judging;
     if (bad !== null) return bad;
   }
   // After what is wrong with the request itself (protocol.md §2.1 #21).

@@ -6,22 +6,38 @@ import { findMember, parseSpan } from '@lockkeeper/protocol/json/scan';
 import { checkParamHeaders } from '@lockkeeper/protocol/mcp/param-headers';
 import type { Ask, Exchange } from '../exchange.ts';
 import type { List } from './catalogue/items.ts';
+import type { Outcome } from './catalogue/kept.ts';
 import type { ServerProfile } from './catalogue/profile.ts';
 import type { Step, Upstream } from './contract.ts';
 import { refused, unknownName } from './refuse.ts';
 import { awaited, faulted, type Room } from './room.ts';
 
 /** Null when the call may go on. `name` is the server's own name of the tool. */
-export async function checkParams(
+export function checkParams(
   room: Room,
   exchange: Exchange,
   up: Upstream,
   profile: ServerProfile,
   ask: Ask,
   name: string,
-): Promise<Step | null> {
+): Step | null | Promise<Step | null> {
   if (ask.paramHeaders === undefined || profile.era === 'legacy') return null;
-  const near = await awaited(exchange, room.catalogue.near(exchange, up, profile));
+  const near = awaited(exchange, room.catalogue.near(exchange, up, profile));
+  // The list is nearly always there, and right.
+  if (!(near instanceof Promise) && near.kind === 'kept' && judge(near.entry.value, ask, name) === null) return null;
+  return checkAnew(room, exchange, up, profile, ask, name, near);
+}
+
+async function checkAnew(
+  room: Room,
+  exchange: Exchange,
+  up: Upstream,
+  profile: ServerProfile,
+  ask: Ask,
+  name: string,
+  loading: Outcome<List> | Promise<Outcome<List>>,
+): Promise<Step | null> {
+  const near = await loading;
   if (near.kind === 'fault') return faulted(near.fault, up.spec, profile.era);
   if (judge(near.entry.value, ask, name) === null) return null;
   const anew = await awaited(exchange, room.catalogue.anew(exchange, up, profile, 'tools'));

@@ -25,7 +25,7 @@ export interface Target {
 }
 
 /** `tools/call`, `prompts/get`, `resources/read`, `completion/complete`, legacy `resources/subscribe`. */
-export async function resolve(room: Room, sight: Sight, ask: Ask): Promise<Target | Step> {
+export function resolve(room: Room, sight: Sight, ask: Ask): Target | Step | Promise<Target | Step> {
   if (ask.method === 'completion/complete') {
     const ref = refOf(ask);
     if (ref === null)
@@ -52,7 +52,7 @@ function located(sight: Sight, { name: uri, member }: Named): Target | Step {
   return { kind: 'target', spec, name: split.uri, edits: aggregate ? [renamed(member, split.uri)] : [] };
 }
 
-async function named(room: Room, sight: Sight, kind: 'tool' | 'prompt', ref: Named): Promise<Target | Step> {
+function named(room: Room, sight: Sight, kind: 'tool' | 'prompt', ref: Named): Target | Step | Promise<Target | Step> {
   if (sight.exchange.route.aggregate) return lookedUp(room, sight, kind, ref);
   const spec = sight.servers[0];
   if (spec === undefined || !sight.may(spec.name, kind, ref.name)) return unknownName(kind, ref.name);

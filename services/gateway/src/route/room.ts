@@ -1,8 +1,9 @@
 // What every part of the answer works with, made once, and the few steps that all of them take.
 
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import type { Era } from '@lockkeeper/protocol/mcp/revision';
-import type { Exchange } from '../exchange.ts';
+import type { Caller, Exchange } from '../exchange.ts';
 import type { Patience } from './aggregate/patience.ts';
 import type { Catalogue } from './catalogue/catalogue.ts';
 import type { Outcome } from './catalogue/kept.ts';
@@ -19,8 +20,34 @@ export interface Room {
   readonly patience: Patience;
 }
 
+interface Reached {
+  readonly spec: ServerSpec;
+  readonly capabilities: ClientCapabilities;
+  readonly session: string | null;
+  readonly questions: boolean;
+  readonly up: Upstream;
+}
+
+/** Of each caller the servers it reached last: the next call is mostly the same one's. */
+const reached = new WeakMap<Caller, Reached[]>();
+const MAX_REACHED = 8;
+
 export function reach(room: Room, exchange: Exchange, spec: ServerSpec): Upstream {
-  return upstreamOf(exchange, spec, room.deps.questions ?? false);
+  const questions = room.deps.questions ?? false;
+  const { caller, capabilities, session } = exchange;
+  let mine = reached.get(caller);
+  if (mine === undefined) {
+    mine = [];
+    reached.set(caller, mine);
+  }
+  for (const one of mine) {
+    const same = one.spec === spec && one.capabilities === capabilities && one.session === session;
+    if (same && one.questions === questions) return one.up;
+  }
+  const up = upstreamOf(exchange, spec, questions);
+  if (mine.length >= MAX_REACHED) mine.shift();
+  mine.push({ spec, capabilities, session, questions, up });
+  return up;
 }
 
 export function faulted(fault: CallFault, spec: ServerSpec, era: Era | null): Step {

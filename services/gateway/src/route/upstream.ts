@@ -52,10 +52,6 @@ export function linkRequest(exchange: Exchange, up: Upstream, xid: string, erran
   const { ask } = errand;
   const { limits } = exchange.snapshot;
   const human = ask?.wait === true ? limits.humanMs : 0;
-  const { traceparent, tracestate, baggage } = exchange.trace;
-  const traced = traceparent !== undefined || tracestate !== undefined || baggage !== undefined;
-  // A shared process declares no logging downstream, so no level is set on it (design §5).
-  const logLevel = ask === undefined || up.spec.isolation === 'shared' ? undefined : exchange.logLevel;
   return {
     owner: up.owner,
     nodes: nodesOf(up.spec),
@@ -74,15 +70,27 @@ export function linkRequest(exchange: Exchange, up: Upstream, xid: string, erran
     onVanish: ask === undefined ? 'cancel' : exchange.onVanish,
     body: errand.body,
     safe: errand.safe,
-    ...(logLevel === undefined ? {} : { logLevel }),
-    ...(traced ? { trace: exchange.trace } : {}),
-    ...(ask?.meta === undefined ? {} : { meta: ask.meta }),
-    ...(errand.name === undefined ? {} : { name: errand.name }),
-    ...(errand.continued === undefined ? {} : continuing(errand.continued)),
-    ...(ask?.wait === true ? { wait: true } : {}),
-    ...(errand.task === undefined ? {} : { task: errand.task }),
-    ...(ask?.fromSeq === undefined ? {} : { fromSeq: ask.fromSeq }),
+    ...rareOf(exchange, up, errand),
   };
+}
+
+type Rare = { -readonly [M in keyof LinkRequest]?: LinkRequest[M] };
+
+/** What only some requests have. */
+function rareOf(exchange: Exchange, up: Upstream, { ask, name, continued, task }: Errand): Rare {
+  const rare: Rare = {};
+  const { traceparent, tracestate, baggage } = exchange.trace;
+  if (name !== undefined) rare.name = name;
+  if (traceparent !== undefined || tracestate !== undefined || baggage !== undefined) rare.trace = exchange.trace;
+  if (task !== undefined) rare.task = task;
+  if (continued !== undefined) Object.assign(rare, continuing(continued));
+  if (ask === undefined) return rare;
+  // A shared process declares no logging downstream, so no level is set on it (design §5).
+  if (exchange.logLevel !== undefined && up.spec.isolation !== 'shared') rare.logLevel = exchange.logLevel;
+  if (ask.meta !== undefined) rare.meta = ask.meta;
+  if (ask.wait === true) rare.wait = true;
+  if (ask.fromSeq !== undefined) rare.fromSeq = ask.fromSeq;
+  return rare;
 }
 
 /** A state of `''` is one, its absence is none (protocol.md §5.1). */

@@ -8,7 +8,7 @@ import type { Link } from '../../link/contract.ts';
 import type { CallFault, RouteDeps, Upstream } from '../contract.ts';
 import { linkRequest } from '../upstream.ts';
 import { LISTS, type List, type ListKind, parseList } from './items.ts';
-import { createKept, type Entry, type Good, type KeptKey, type Outcome, type Source } from './kept.ts';
+import { createKept, type Entry, type Good, type KeptKey, keptKey, type Outcome, type Source } from './kept.ts';
 import { parseProfile, type ServerProfile } from './profile.ts';
 
 export interface Catalogue {
@@ -34,7 +34,7 @@ export interface Catalogue {
     kind: ListKind,
   ): Outcome<List> | Promise<Outcome<List>>;
   /** For checking Mcp-Param-*: its ttl or a few seconds. */
-  near(exchange: Exchange, up: Upstream, profile: ServerProfile): Promise<Outcome<List>>;
+  near(exchange: Exchange, up: Upstream, profile: ServerProfile): Outcome<List> | Promise<Outcome<List>>;
   /** When something did not fit: loaded just now. */
   anew(exchange: Exchange, up: Upstream, profile: ServerProfile, kind: ListKind): Promise<Outcome<List>>;
   /** The server has said that its lists of this kind have changed, or may have. */
@@ -90,10 +90,6 @@ export function createCatalogue(deps: RouteDeps): Catalogue {
     );
   }
 
-  const within =
-    (ms: number): Good<List> =>
-    (entry, now) =>
-      now - entry.loadedAt < ms;
   const fresh = (exchange: Exchange, up: Upstream, kind: ListKind): Good<List> => {
     const { listTtlMs } = exchange.snapshot.limits;
     const current = stillTrue(up, kind);
@@ -127,16 +123,13 @@ export function createCatalogue(deps: RouteDeps): Catalogue {
       return loading.then((outcome) => (outcome.kind === 'kept' ? outcome : { kind: 'kept', entry }));
     },
     near(exchange, up, profile) {
-      const ok = fresh(exchange, up, 'tools');
-      const current = stillTrue(up, 'tools');
-      const near = within(NEAR_MS);
-      return load(
-        exchange,
-        up,
-        profile,
-        'tools',
-        (entry, now) => (near(entry, now) && current(entry)) || ok(entry, now),
-      );
+      const { listTtlMs } = exchange.snapshot.limits;
+      const staleAt = lists.staleAt(keyOf(up, 'tools'));
+      const good: Good<List> = ({ loadedAt, value }, now) =>
+        loadedAt > staleAt && now - loadedAt < Math.max(NEAR_MS, Math.min(value.ttlMs, listTtlMs));
+      const entry = lists.peek(keyOf(up, 'tools'));
+      if (entry !== undefined && good(entry, clock.now())) return { kind: 'kept', entry };
+      return load(exchange, up, profile, 'tools', good);
     },
     anew(exchange, up, profile, kind) {
       const since = clock.now() - JUST_NOW_MS;
@@ -149,8 +142,21 @@ export function createCatalogue(deps: RouteDeps): Catalogue {
   };
 }
 
+/** Per upstream, since one serves many calls (route/room.ts `reach`). */
+const keys = new WeakMap<Upstream, Map<string, KeptKey>>();
+
 function keyOf(up: Upstream, kind: string): KeptKey {
-  return { tenant: up.spec.tenant, kind, context: up.context };
+  let mine = keys.get(up);
+  if (mine === undefined) {
+    mine = new Map();
+    keys.set(up, mine);
+  }
+  let key = mine.get(kind);
+  if (key === undefined) {
+    key = keptKey(up.spec.tenant, kind, up.context);
+    mine.set(kind, key);
+  }
+  return key;
 }
 
 /** One request of the gateway's own. It belongs to all who wait for it, so no single caller's leaving ends it. */

@@ -208,7 +208,15 @@ async function startReplica(
     const timer = setInterval(run, ms);
     return { clear: () => clearInterval(timer) };
   });
-  const rim = { wheel, keepAliveMs: 15_000, headers: {}, draining: () => false, onResponse: silent, onStream: silent };
+  const rim = {
+    wheel,
+    keepAliveMs: 15_000,
+    headers: {},
+    exchange: null,
+    draining: () => false,
+    onResponse: silent,
+    onStream: silent,
+  };
   const server = createServer((request, response) => {
     void serve(request, createReply(request, response, rim));
   });
