@@ -51,6 +51,8 @@ interface Watch {
   readonly audience: Audience;
   ticket: Authenticated;
   mark: Watcher;
+  /** URIs that are asked for now: the store does not know them yet. */
+  readonly adding: Set<string>;
   /** Tellings, one after another. */
   turn: Promise<void>;
   timers: Set<Timer>;
@@ -156,7 +158,7 @@ export function createWatches(deps: WatchesDeps): Watches {
       },
     );
     const watch: Watch = {
-      ...{ session, audience, ticket, mark },
+      ...{ session, audience, ticket, mark, adding: new Set<string>() },
       ...{ turn: Promise.resolve(), timers: new Set(), over: false },
     };
     return watch;
@@ -200,9 +202,12 @@ export function createWatches(deps: WatchesDeps): Watches {
 
   /** What another replica has subscribed to. Found late, its changes may have been missed. */
   async function follow(watch: Watch, late: boolean): Promise<void> {
+    const adding = new Set(watch.adding);
     const all = new Set(await subscriptions.all(watch.session));
     const told = watch.audience.told.uris;
-    for (const uri of told) if (!all.has(uri)) watch.audience.drop(uri);
+    for (const uri of told) {
+      if (!all.has(uri) && !adding.has(uri) && !watch.adding.has(uri)) watch.audience.drop(uri);
+    }
     for (const uri of all) {
       if (told.has(uri) || watch.over) continue;
       const added = await watch.audience.add(uri);
@@ -265,6 +270,28 @@ export function createWatches(deps: WatchesDeps): Watches {
     return take(session, ticket, session.record.transport === 'sse');
   }
 
+  async function subscribe(
+    watch: Watch | null,
+    session: Session,
+    ticket: Authenticated,
+    uri: string,
+  ): Promise<Refusal | null> {
+    let refusal = watch === null ? null : await addHere(watch, ticket, uri);
+    // Another replica has it, or has taken it just now; it hears of the URI when that has been found good here.
+    if (watch === null || watch.over) {
+      const temporary = make(session, ticket, NOBODY, new Set());
+      refusal = await addHere(temporary, ticket, uri);
+      temporary.timers.add(clock.setTimer(OVERLAP_MS, () => stop(temporary)));
+    }
+    if (refusal !== null) return refusal;
+    if (!(await subscriptions.add(session, uri))) {
+      watch?.audience.drop(uri);
+      return { reason: 'too-many', message: 'This session has as many subscriptions as it may have.' };
+    }
+    announce(session);
+    return null;
+  }
+
   async function addHere(watch: Watch, ticket: Authenticated, uri: string): Promise<Refusal | null> {
     const added = await watch.audience.add(uri);
     if (added === 'told') return null;
@@ -302,20 +329,13 @@ export function createWatches(deps: WatchesDeps): Watches {
     },
     async subscribe(session, ticket, uri) {
       const watch = await started(session, () => ensure(session, ticket));
-      let refusal = watch === null ? null : await addHere(watch, ticket, uri);
-      // Another replica has it, or has taken it just now; it hears of the URI when that has been found good here.
-      if (watch === null || watch.over) {
-        const temporary = make(session, ticket, NOBODY, new Set());
-        refusal = await addHere(temporary, ticket, uri);
-        temporary.timers.add(clock.setTimer(OVERLAP_MS, () => stop(temporary)));
+      // Meanwhile a look at the store must not take it for one that was let go elsewhere.
+      watch?.adding.add(uri);
+      try {
+        return await subscribe(watch, session, ticket, uri);
+      } finally {
+        watch?.adding.delete(uri);
       }
-      if (refusal !== null) return refusal;
-      if (!(await subscriptions.add(session, uri))) {
-        watch?.audience.drop(uri);
-        return { reason: 'too-many', message: 'This session has as many subscriptions as it may have.' };
-      }
-      announce(session);
-      return null;
     },
     async unsubscribe(session, uri) {
       await subscriptions.remove(session, uri);

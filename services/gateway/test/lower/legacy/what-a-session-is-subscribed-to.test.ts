@@ -1,0 +1,85 @@
+// Two looks at one list: a session subscribes while a hint makes its replica read the store's list again. Which of them
+// may take a URI out?
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createMemoryStore } from '@lockkeeper/state/memory/store';
+import type { Authenticated } from '../../../src/exchange.ts';
+import type { Added, Audience } from '../../../src/listen/audience.ts';
+import { createSubscriptions } from '../../../src/lower/legacy/subscriptions.ts';
+import { createWatches } from '../../../src/lower/legacy/watches.ts';
+import type { Hint } from '../../../src/session/hints.ts';
+import type { Session } from '../../../src/session/record.ts';
+import { manualClock } from '../../session/manual-clock.ts';
+
+const URI = 'note://a';
+const record = { tenant: 'acme', transport: 'streamable', revision: '2025-11-25', route: '/acme/mcp' };
+const SESSION = { id: 's', hash: 'h', record } as unknown as Session;
+const TICKET = { xid: 'x', caller: { expiresAt: null } } as unknown as Authenticated;
+
+function stage() {
+  const clock = manualClock();
+  const store = createMemoryStore({ clock, warn: () => undefined });
+  const subscriptions = createSubscriptions(store, () => 60_000);
+  const uris = new Set<string>();
+  /** What the server says, when it says it. */
+  let asked = Promise.withResolvers<void>();
+  const audience = {
+    get told() {
+      return { lists: new Set(), uris: new Set(uris) };
+    },
+    open: async () => ({ kind: 'honoured', honoured: { lists: new Set(), uris: new Set() } }),
+    async add(uri: string): Promise<Added> {
+      uris.add(uri);
+      await asked.promise;
+      return uris.has(uri) ? 'told' : 'refused';
+    },
+    drop: (uri: string) => void uris.delete(uri),
+    close: () => {},
+  };
+  let hear: (hint: Hint) => void = () => {};
+  const watches = createWatches({
+    ...{ subscriptions, clock },
+    audience: () => audience as unknown as Audience,
+    presence: { self: 'me', alive: async () => true },
+    hints: {
+      on(listener) {
+        hear = listener;
+      },
+      send: () => {},
+    },
+    random: (bytes) => Buffer.alloc(bytes, 1),
+    keepMs: () => 20_000,
+    tell: async () => true,
+    failed: (what, error) => assert.fail(`${what}: ${String(error)}`),
+  });
+  const settle = async () => {
+    for (let i = 0; i < 50; i++) await Promise.resolve();
+  };
+  return {
+    ...{ watches, subscriptions, uris, settle },
+    async changed() {
+      hear({ kind: 'changed', tenant: 'acme', id: 's' });
+      await settle();
+    },
+    answer() {
+      asked.resolve();
+      asked = Promise.withResolvers<void>();
+    },
+  };
+}
+
+test('a URI that is being subscribed to is not taken for one that was let go elsewhere', async () => {
+  const { watches, subscriptions, uris, changed, answer, settle } = stage();
+  const subscribed = watches.subscribe(SESSION, TICKET, URI);
+  await settle();
+  assert.deepEqual([...uris], [URI]);
+  await changed();
+  answer();
+  assert.equal(await subscribed, null);
+  assert.deepEqual(await subscriptions.all(SESSION), [URI]);
+  await subscriptions.remove(SESSION, URI);
+  await changed();
+  assert.deepEqual([...uris], [], 'let go elsewhere, it is let go here');
+  watches.close();
+});
