@@ -90,8 +90,10 @@ const AGAIN = 'Try again in a moment.';
 const AFRESH = 'Calling again goes on with a fresh state.';
 
 function startWords(fault: CallFault, spec: ServerSpec): string {
-  const lead = `server "${spec.name}" could not be started`;
-  return sentence(fault.message.startsWith(lead) ? fault.message : `${lead}: ${fault.message}`);
+  const lead = `server "${spec.name}" could not be`;
+  // A process could not be started; a server by URL could not be reached.
+  const whole = [`${lead} started`, `${lead} reached`].some((words) => fault.message.startsWith(words));
+  return sentence(whole ? fault.message : `${lead} started: ${fault.message}`);
 }
 
 function capital(words: string): string {

@@ -129,10 +129,16 @@ export class Lives {
   }
 
   /** It ended, and not because we wanted it to. */
-  private ended(pool: Pool, child: PooledChild, { words, cause }: ExitReason): void {
+  private ended(pool: Pool, child: PooledChild, { kind, words, cause }: ExitReason): void {
     if (!child.live) return;
     const { clock, health, log, tally } = this.deps;
     const { name, tenant } = pool.spec;
+    if (kind === 'session-ended') {
+      // Its server is there; sessions expire, and the next call begins another (protocol.md §4.4).
+      log.info({ server: name, tenant, why: words, leases: child.holders.leases }, 'a remote session has ended');
+      this.gone(pool, child, words);
+      return;
+    }
     const now = clock.now();
     tally.crashed(pool.spec, cause ?? 'exit', words, now);
     log.warn({ server: name, tenant, why: words, leases: child.holders.leases }, 'a child ended by itself');

@@ -47,6 +47,15 @@ export interface SessionStage {
   close(): Promise<void>;
 }
 
+/** Waits until it is there. */
+export function there<T>(find: () => T | undefined): Promise<T> {
+  return eventually(() => {
+    const found = find();
+    if (found === undefined) throw new Error('not there yet');
+    return found;
+  });
+}
+
 export interface StageOptions {
   readonly maxLineBytes?: number;
   readonly http?: Partial<HttpSpec>;
@@ -104,10 +113,9 @@ export async function createSession(way: Way, script: Script, options: StageOpti
     url,
     sends: (message) => child.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message }))),
     toldOf: (method) => told.filter((one) => one.message?.method === method),
-    answerTo: (id) =>
-      eventually(() => heard.find(({ message }) => message.id === id && !('method' in message)) ?? false),
-    failureOf: (id) => eventually(() => failures.find((one) => one.id === id) ?? false),
-    ended: () => eventually(() => exits[0] ?? false),
+    answerTo: (id) => there(() => heard.find(({ message }) => message.id === id && !('method' in message))),
+    failureOf: (id) => there(() => failures.find((one) => one.id === id)),
+    ended: () => there(() => exits[0]),
     async close() {
       await child.stop('the test is over');
       await stage.close();
