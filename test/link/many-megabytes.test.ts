@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import type { StreamReply } from '@lockkeeper/pool-manager/link/contract';
+import { MAX_MESSAGE_BYTES } from '@lockkeeper/protocol/link/version';
 import { eventually } from '../harness/eventually.ts';
 import {
   type Cluster,
@@ -16,6 +17,8 @@ import {
 } from './cluster.ts';
 
 const MIB = 1024 * 1024;
+/** More than any configuration allows. Never touched, so it takes no memory. */
+const HUGE = Buffer.alloc(MAX_MESSAGE_BYTES + 1);
 
 describe('many megabytes', () => {
   let cluster: Cluster;
@@ -50,13 +53,13 @@ describe('many megabytes', () => {
     await cluster.node(
       'n1',
       dispatcherOf((head, _body, reply) => {
-        reply.result({ resultType: 'complete' }, head.method === 'huge' ? Buffer.alloc(65 * MIB) : Buffer.from('fine'));
+        reply.result({ resultType: 'complete' }, head.method === 'huge' ? HUGE : Buffer.from('fine'));
         return undefined;
       }),
     );
     const gateway = await cluster.gateway();
     const call = (change: Parameters<typeof request>[0]) => gateway.link.call(request(change), deaf, nobodyLeaves());
-    assert.equal(reasonOf(await call({ body: Buffer.alloc(65 * MIB) })), 'too-large');
+    assert.equal(reasonOf(await call({ body: HUGE })), 'too-large');
     assert.equal(reasonOf(await call({ method: 'huge' })), 'too-large');
     assert.equal(textOf(await call({})), 'fine');
   });

@@ -108,7 +108,7 @@ class Reply implements TrackedOut {
       onStream(1);
       this.response.once('close', () => onStream(-1));
     }
-    const stream = createSse(this.response);
+    const stream = createSse(this.response, keepAliveMs);
     wheel.add(stream, keepAliveMs);
     return stream;
   }
@@ -151,7 +151,8 @@ class Reply implements TrackedOut {
 
   /** A client that asks for megabytes and never reads them is let go (auth-security.md T-47). */
   private watchLargeBody(bytes: number): void {
-    if (bytes > DISCARD_BYTES) this.deps.wheel.add(createSse(this.response), this.deps.keepAliveMs);
+    if (bytes > DISCARD_BYTES)
+      this.deps.wheel.add(createSse(this.response, this.deps.keepAliveMs), this.deps.keepAliveMs);
   }
 }
 

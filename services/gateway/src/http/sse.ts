@@ -1,5 +1,5 @@
-// One SSE response (protocol.md §2.4): events out, comments when silent, and an end. A client that does not take what
-// was written for two beats is let go; what waits for it would grow without bound (auth-security.md T-47).
+// One SSE response (protocol.md §2.4): events out, comments when silent, and an end. A client that takes nothing of what
+// was written for a beat or two is let go; what waits for it would grow without bound (auth-security.md T-47).
 
 import type { ServerResponse } from 'node:http';
 import type { SseStream } from './contract.ts';
@@ -13,17 +13,19 @@ const DATA = Buffer.from('data: ');
 const END = Buffer.from('\n\n');
 const COMMENT = ':\n\n';
 
-export function createSse(response: ServerResponse): SseStream & Beating {
-  return new Sse(response);
+export function createSse(response: ServerResponse, beatMs: number): SseStream & Beating {
+  return new Sse(response, beatMs);
 }
 
 class Sse implements SseStream, Beating {
   private readonly response: ServerResponse;
+  private readonly beatMs: number;
   private quiet = true;
-  private stuckAt = 0;
+  private suspect: 'never' | 'now' | 'cleared' = 'never';
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, beatMs: number) {
     this.response = response;
+    this.beatMs = beatMs;
   }
 
   get closed(): boolean {
@@ -62,17 +64,36 @@ class Sse implements SseStream, Beating {
   beat(): boolean {
     const { response } = this;
     if (response.destroyed || response.writableFinished) return false;
-    const waiting = response.writableLength;
-    if (waiting > 0) {
-      // The same bytes as a whole period ago: nobody reads.
-      if (waiting === this.stuckAt) response.destroy();
-      this.stuckAt = waiting;
-      return !response.destroyed;
+    if (response.writableLength > 0) {
+      this.doubt();
+      return true;
     }
-    this.stuckAt = 0;
+    this.trust();
     if (this.quiet) this.comment();
     this.quiet = true;
     return true;
+  }
+
+  /**
+   * Megabytes are one write, of which Node tells no part; but its own timer of a socket sees them go, and fires only when
+   * none did. So a client that reads slowly has its time.
+   */
+  private doubt(): void {
+    if (this.suspect === 'now') return;
+    const { response } = this;
+    if (this.suspect === 'never') {
+      response.on('timeout', () => {
+        if (response.writableLength > 0) response.destroy();
+      });
+    }
+    this.suspect = 'now';
+    response.setTimeout(this.beatMs);
+  }
+
+  private trust(): void {
+    if (this.suspect !== 'now') return;
+    this.suspect = 'cleared';
+    this.response.setTimeout(0);
   }
 }
 

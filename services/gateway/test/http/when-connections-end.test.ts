@@ -85,6 +85,20 @@ test('T-47: a client that never reads a large result is let go', async () => {
   socket.destroy();
 });
 
+test('a client that reads a large result slowly gets the whole of it', async () => {
+  const rig = await startRig({ limits: { keepAliveMs: 500 } });
+  const socket = await startLargeCall(rig);
+  let read = 0;
+  // Ten times as long as the gateway waits for one that takes nothing.
+  for await (const chunk of socket) {
+    read += (chunk as Buffer).length;
+    if (read >= LARGE.length) break;
+    await new Promise((resolve) => setTimeout(resolve, ((chunk as Buffer).length / LARGE.length) * 5_000));
+  }
+  assert.ok(read >= LARGE.length);
+  await rig.close();
+});
+
 test('T-47: an answer counts as long as its client does not read it, and no longer than the client is there', async () => {
   const rig = await startRig();
   let taken = 0;

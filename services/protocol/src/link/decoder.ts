@@ -36,7 +36,7 @@ interface Partial {
 }
 
 const MAX_PARTIAL = 64;
-const MAX_PARTIAL_BYTES = 2 * MAX_MESSAGE_BYTES;
+const MAX_PARTIAL_BYTES = MAX_MESSAGE_BYTES;
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function get32(b: Uint8Array, at: number): number {
