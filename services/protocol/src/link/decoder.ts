@@ -4,7 +4,7 @@
 import { ABORT, FIRST, HEADER_BYTES, MAX_PAYLOAD_BYTES, MORE } from './codec.ts';
 import type { Head } from './frames.ts';
 import { parseHead } from './heads.ts';
-import { MAX_HEAD_BYTES, MAX_MESSAGE_BYTES } from './version.ts';
+import { MAX_HEAD_BYTES, MAX_SENDING_BYTES } from './version.ts';
 import { WireFault } from './wire-fault.ts';
 
 /** A whole message. `body` may be a view of the chunk that was pushed: copy what outlives the exchange. */
@@ -36,7 +36,6 @@ interface Partial {
 }
 
 const MAX_PARTIAL = 64;
-const MAX_PARTIAL_BYTES = MAX_MESSAGE_BYTES;
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function get32(b: Uint8Array, at: number): number {
@@ -167,7 +166,8 @@ export class FrameDecoder {
   #begin(stream: number, partial: Partial): void {
     if (this.#partials.has(stream)) throw new WireFault('bad-frame', 'begins twice');
     this.#partialBytes += partial.bytes.length;
-    if (this.#partials.size >= MAX_PARTIAL || this.#partialBytes > MAX_PARTIAL_BYTES) {
+    const several = this.#partials.size > 0 && this.#partialBytes > MAX_SENDING_BYTES;
+    if (several || this.#partials.size >= MAX_PARTIAL) {
       throw new WireFault('too-many-partial', String(this.#partials.size));
     }
     this.#partials.set(stream, partial);

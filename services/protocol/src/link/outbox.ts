@@ -12,6 +12,7 @@ import {
   CONNECTION_WINDOW_BYTES,
   MAX_HEAD_BYTES,
   MAX_MESSAGE_BYTES,
+  MAX_SENDING_BYTES,
   STREAM_WINDOW_BYTES,
 } from './version.ts';
 
@@ -25,7 +26,6 @@ export interface SendingSide {
 
 /** Long messages that take turns at once; it bounds what the receiver must keep half-read. */
 const MAX_SENDING = 8;
-const MAX_SENDING_BYTES = 16 * 1024 * 1024;
 /** Beyond this a lane's socket takes nothing more until it drains. */
 const SMALL_LANE_BUFFER = 1024 * 1024;
 const BULK_LANE_BUFFER = 256 * 1024;

@@ -12,9 +12,11 @@ export const MAX_FRAME_BYTES = 64 * 1024;
 export const BULK_THRESHOLD_BYTES = 32 * 1024;
 /**
  * Largest message, head and body together: as much as an operator may allow a body, a line and a result (`limits` in
- * settings), and the envelope. What is kept of one is what has come of it; of several, no more than one such or 16 MiB.
+ * settings), and the envelope. Of several at once only much shorter ones are sent.
  */
 export const MAX_MESSAGE_BYTES = (1024 + 16) * 1024 * 1024;
+/** Messages that take turns on a lane have no more together, unless there is only one. */
+export const MAX_SENDING_BYTES = 16 * 1024 * 1024;
 /** Heads are small; the exception is a modern upstream's own state. */
 export const MAX_HEAD_BYTES = 8 * 1024 * 1024;
 /** Before a peer has proved itself it may say this much at a time. */

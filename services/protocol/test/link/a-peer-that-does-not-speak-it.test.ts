@@ -84,9 +84,10 @@ describe('a peer that does not speak the link', () => {
     assert.equal(faultOf(64 * MIB, ...begun), 'too-many-partial');
   });
 
-  test('half messages may not announce more than 128 MiB together', () => {
-    const begun = [1, 2, 3].map((stream) => frame(3, 1, [stream, 0, 1, 60 * MIB], new Uint8Array(1)));
+  test('half messages may not announce more than 16 MiB together, but one alone may', () => {
+    const begun = [1, 2, 3].map((stream) => frame(3, 1, [stream, 0, 1, 7 * MIB], new Uint8Array(1)));
     assert.equal(faultOf(64 * MIB, ...begun.slice(0, 2)), 'none');
+    assert.equal(faultOf(64 * MIB, frame(3, 1, [9, 0, 1, 60 * MIB], new Uint8Array(1))), 'none');
     assert.equal(faultOf(64 * MIB, ...begun), 'too-many-partial');
   });
 
