@@ -204,6 +204,35 @@ describe('what raise makes of a server by URL', () => {
     assert.deepEqual((await answer('p')).result, {});
   });
 
+  it('a question on the server’s own stream while one call runs is that call’s, as over a pipe (ops/decisions)', async () => {
+    let own: ServerResponse | undefined;
+    let reply: ServerResponse | undefined;
+    const c = await connect(
+      legacy(
+        (_told, response) => {
+          events(response);
+          reply = response;
+        },
+        (_told, response) => {
+          events(response);
+          own = response;
+        },
+      ),
+      { era: 'legacy' },
+    );
+    const running = call(c, 'a', { xid: 'xa' });
+    await eventually(() => reply !== undefined);
+    const params = { message: 'm', requestedSchema: {} };
+    own!.write(event({ jsonrpc: '2.0', id: 'q', method: 'elicitation/create', params }));
+    await eventually(() => questions.length === 1);
+    assert.equal(questions[0]!.asker?.xid, 'xa');
+    const { id } = toldOf('tools/call')[0]!.message;
+    // An answer that comes another way than its reply is taken, and the reply let go.
+    own!.write(event(result(id, { content: [] })));
+    assert.equal((await running).result?.resultType, 'complete');
+    await toldOf('tools/call')[0]!.aborted;
+  });
+
   it('404: the call has not run, and its connection is gone when it hears of it (§4.4)', async () => {
     const c = await connect(
       legacy((_told, response) => void response.writeHead(404).end()),

@@ -148,7 +148,7 @@ export class Wire {
   private take(line: Uint8Array, message: Incoming, of: number | undefined): void {
     switch (message.kind) {
       case 'response':
-        this.response(line, message);
+        this.response(line, message, of);
         return;
       case 'notification':
         if (message.method === 'notifications/progress') {
@@ -169,7 +169,7 @@ export class Wire {
     }
   }
 
-  private response(line: Uint8Array, message: Response): void {
+  private response(line: Uint8Array, message: Response, of: number | undefined): void {
     const id = message.id === undefined ? undefined : numberOf(line, message.id);
     const waiter = id === undefined ? undefined : this.waiters.get(id);
     if (waiter === undefined) {
@@ -177,6 +177,8 @@ export class Wire {
       return;
     }
     this.waiters.delete(id!);
+    // It came another way than its own: nothing more is to be waited for there.
+    if (of !== undefined && of !== id) this.child.forget?.(id!);
     if ((message.result === undefined) === (message.error === undefined)) {
       const both = message.result === undefined ? 'neither result nor error' : 'result and error';
       waiter.spoiled('protocol', `the server sent ${both} in one answer`);

@@ -8,6 +8,7 @@ import { createEnding } from '../ending.ts';
 import { failed, mostOpen, type RemoteHost } from '../host.ts';
 import { cancelledId, type Outgoing, outgoing } from '../outgoing.ts';
 import { failureOfError, type ReplyEnd, readReply } from '../reply/read-reply.ts';
+import { isModern, looksOlder } from './proof.ts';
 import { requestHeaders } from './request-headers.ts';
 import type { KnownTools } from './tool-headers.ts';
 
@@ -77,8 +78,8 @@ export class ModernChild implements Child {
     this.posts.set(out.id, leaving);
     if (listens) this.listens++;
     try {
-      const end = await this.exchange(out, leaving.signal, listens);
-      if (!leaving.signal.aborted) this.settle(out, end);
+      const end = await this.exchange(out, leaving.signal);
+      if (!leaving.signal.aborted) await this.settle(out, end, leaving.signal);
     } catch (error) {
       if (!(error instanceof RemoteError))
         host.log.warn({ server: host.spec.name, err: error }, 'a reply was not read');
@@ -93,7 +94,7 @@ export class ModernChild implements Child {
     }
   }
 
-  private async exchange(out: Outgoing, signal: AbortSignal, listens: boolean): Promise<ReplyEnd> {
+  private async exchange(out: Outgoing, signal: AbortSignal): Promise<ReplyEnd> {
     const { host } = this;
     host.beforeWrite();
     const response = await host.door.send({
@@ -101,9 +102,9 @@ export class ModernChild implements Child {
       headers: requestHeaders(out, this.tools),
       body: out.bytes,
       signal,
-      // A reply that is no stream begins when the call is done, which its caller bounds.
+      // A reply that is no stream begins when the call is done, which its caller bounds; a listen may have nothing to say.
       headersMs: 0,
-      ...(listens ? {} : { idleStreamMs: 0 }),
+      idleStreamMs: 0,
     });
     return readReply(host, response, {
       id: out.id,
@@ -115,8 +116,9 @@ export class ModernChild implements Child {
     });
   }
 
-  private settle({ id }: Outgoing, end: ReplyEnd): void {
+  private async settle(out: Outgoing, end: ReplyEnd, signal: AbortSignal): Promise<void> {
     const { host } = this;
+    const { id } = out;
     switch (end.kind) {
       case 'answered':
         return;
@@ -128,9 +130,19 @@ export class ModernChild implements Child {
         failed(host, id, end.failure);
         return;
       case 'refused':
+        if (looksOlder(out, end) && !(await isModern(host, out, signal))) return this.older(id);
+        if (signal.aborted) return;
         if (end.answer === null) failed(host, id, end.failure);
         else host.events.line(end.answer.line, end.answer.found, id);
         return;
     }
+  }
+
+  /** Another server has taken its place: the next start finds out which (protocol.md §4.2 "re-probe on contradiction"). */
+  private older(id: number): void {
+    const words = 'it does not answer as a modern server any more';
+    failed(this.host, id, { kind: 'session', words, mayHaveRun: false });
+    this.ending.end('session-ended', words);
+    for (const post of this.posts.values()) post.abort();
   }
 }

@@ -121,8 +121,9 @@ export class SseChild implements Child {
     // Whoever named the endpoint knows it: if nothing is there now, its session is gone.
     if (response.status === 404) {
       response.discard();
-      this.fail(out.id, { kind: 'session', words: 'its session has ended (HTTP 404)', mayHaveRun: false });
-      return this.over('session-ended', 'its session has ended (HTTP 404)');
+      const words = 'the server does not know its session any more';
+      this.fail(out.id, { kind: 'session', words, mayHaveRun: false });
+      return this.over('session-ended', words);
     }
     const { answer, failure } = await readRefusal(this.host, response, out.id);
     if (answer === null || !this.open.has(out.id)) return this.fail(out.id, failure);
@@ -148,6 +149,8 @@ export class SseChild implements Child {
         method: 'GET',
         headers: { accept: 'text/event-stream' },
         signal: this.leaving.signal,
+        // It may have nothing to say for long, and its end would be the session's (GB-073).
+        idleStreamMs: 0,
       });
       const { status, headers } = response;
       if (status !== 200 || headers.get('content-type')?.startsWith('text/event-stream') !== true) {

@@ -28,11 +28,18 @@ export class GetStream {
   /** It was there once: then a 404 is the session's end and no lack of the server's. */
   private stood = false;
 
+  /** The first try was answered, in whatever way. */
+  readonly tried: Promise<void>;
+  private readonly settled: () => void;
+
   /** `lost`: the server does not know the session any more. */
   constructor(host: RemoteHost, session: Session, lost: () => void) {
     this.host = host;
     this.session = session;
     this.lost = lost;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.tried = promise;
+    this.settled = resolve;
   }
 
   /** Never rejects. */
@@ -46,6 +53,7 @@ export class GetStream {
         this.host.log.warn({ server: this.host.spec.name, err: error }, 'a stream was not read');
       }
     }
+    this.settled();
     if (!again || this.leaving.signal.aborted) return;
     if (this.host.clock.now() - openedAt >= SETTLED_MS) this.failures = 0;
     // Its own wish is the least (2511/http); what fails again and again waits longer.
@@ -69,9 +77,11 @@ export class GetStream {
       method: 'GET',
       headers: this.session.getHeaders(mark.lastEventId),
       signal: this.leaving.signal,
-      // Some servers send their first byte with their first event.
+      // Some servers send their first byte with their first event; and one that has nothing to say may be silent for ever.
       headersMs: host.http.idleStreamMs,
+      idleStreamMs: 0,
     });
+    this.settled();
     const { status, headers } = response;
     if (status === 200 && headers.get('content-type')?.startsWith('text/event-stream') === true) {
       this.stood = true;

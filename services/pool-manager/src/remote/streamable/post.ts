@@ -137,7 +137,7 @@ export class Post {
         return this.fail(end.failure);
       case 'refused':
         if (end.answer === null) return this.fail(end.failure);
-        if (end.failure.status === 400 && this.session.id !== null && !(await this.hooks.alive())) {
+        if (end.failure.status === 400 && this.out.method !== 'initialize' && !(await this.hooks.alive())) {
           return this.hooks.lost();
         }
         if (!this.ended) this.host.events.line(end.answer.line, end.answer.found, this.out.id);

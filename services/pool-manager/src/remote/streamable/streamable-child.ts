@@ -18,7 +18,9 @@ const LATE_MS = 3_000;
 /** How long others that were sent to a lost session may take to hear of it too. */
 const LOSING_MS = 1_000;
 const DELETE_MS = 3_000;
-const ENDED = 'its session has ended (HTTP 404)';
+/** How long calls wait for the server's own stream to stand. */
+const STREAM_MS = 500;
+const ENDED = 'the server does not know its session any more';
 
 export class StreamableChild implements Child {
   readonly pid = undefined;
@@ -121,10 +123,24 @@ export class StreamableChild implements Child {
 
   private async introduce(out: Outgoing): Promise<void> {
     await this.tell(out);
+    if (this.exited === null) {
+      const stream = new GetStream(this.host, this.session, () => this.lost(null));
+      this.stream = stream;
+      void stream.open();
+      // Many servers ask there what belongs to a call, and drop it while there is no stream.
+      await this.orLater(stream.tried, STREAM_MS);
+    }
     this.introducing = null;
-    if (this.exited !== null) return;
-    this.stream = new GetStream(this.host, this.session, () => this.lost(null));
-    void this.stream.open();
+  }
+
+  private orLater(settled: Promise<void>, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.host.clock.setTimer(ms, resolve);
+      void settled.then(() => {
+        timer.clear();
+        resolve();
+      });
+    });
   }
 
   /** Answers, cancels, progress: beside the requests, and in the order in which they come to the server. */

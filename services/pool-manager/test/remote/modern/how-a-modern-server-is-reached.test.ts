@@ -212,6 +212,35 @@ describe('how a modern server is reached', () => {
     });
   }
 
+  const older: readonly (readonly [string, Script])[] = [
+    ['without a body', (_t, response) => void response.writeHead(404).end()],
+    [
+      'with an error of older transports',
+      (_t, response) =>
+        json(response, { jsonrpc: '2.0', id: null, error: { code: -32000, message: 'No valid session ID' } }, 400),
+    ],
+  ];
+  for (const [what, refuses] of older) {
+    it(`refused ${what}, and so is server/discover: it is modern no more, and its connection ends (§4.2)`, async () => {
+      const s = await open(refuses);
+      s.sends(call(1));
+      const { kind, mayHaveRun } = await s.failureOf(1);
+      assert.deepEqual([kind, mayHaveRun, (await s.ended()).kind], ['session', false, 'session-ended']);
+      const { message, headers } = s.toldOf('server/discover')[0]!;
+      assert.deepEqual([message.params._meta, headers['mcp-method']], [META, 'server/discover']);
+    });
+
+    it(`refused ${what}, while server/discover is answered: that request alone has failed`, async () => {
+      const s = await open((told, response) => {
+        if (told.message.method !== 'server/discover') return refuses(told, response);
+        json(response, result(told.message.id, { supportedVersions: ['2026-07-28'] }));
+      });
+      s.sends(call(1));
+      await eventually(() => s.heard.length + s.failures.length === 1);
+      assert.equal(s.child.exited, null);
+    });
+  }
+
   it('an answer over the cap fails its request: as JSON, as an event, as an event without end', async () => {
     const large = 'x'.repeat(20_000);
     const s = await open(

@@ -114,6 +114,24 @@ describe('how a session goes', () => {
     await s.answerTo(2);
   });
 
+  it('nor is a call sent before the server’s own stream stands, where many servers ask what belongs to it', async () => {
+    let stand = () => {};
+    const s = await open({
+      get: (_told, response) => {
+        stand = () => events(response);
+      },
+    });
+    s.sends(INITIALIZE);
+    await s.answerTo(1);
+    s.sends(INITIALIZED);
+    s.sends(call(2));
+    await eventually(() => s.told.some(({ verb }) => verb === 'GET'));
+    const early = s.toldOf('tools/call').length;
+    stand();
+    await s.answerTo(2);
+    assert.equal(early, 0);
+  });
+
   it('what comes on a reply is that request’s; what comes on the server’s own stream is nobody’s (§5.0)', async () => {
     let own: ServerResponse | undefined;
     const s = await begin({

@@ -57,7 +57,7 @@ describe('what ends a session', () => {
       json(response, { jsonrpc: '2.0', id: null, error: { code: -32001, message: 'gone' } }, 404);
     s.sends(call(3));
     const exit = await s.ended();
-    assert.deepEqual([exit.kind, exit.words], ['session-ended', 'its session has ended (HTTP 404)']);
+    assert.deepEqual([exit.kind, exit.words], ['session-ended', 'the server does not know its session any more']);
     assert.deepEqual(
       s.failures.map(({ id, kind, mayHaveRun }) => [id, kind, mayHaveRun]),
       [
@@ -114,6 +114,28 @@ describe('what ends a session', () => {
     s.sends(call(2));
     assert.equal((await s.ended()).kind, 'session-ended');
     assert.deepEqual([s.failures[0]!.kind, s.failures[0]!.mayHaveRun], ['session', false]);
+  });
+
+  it('the same where there is no session: the server has become another', async () => {
+    const s = await begin(null);
+    const error = { code: -32020, message: 'Mcp-Method is missing' };
+    forgotten = (response) => json(response, { jsonrpc: '2.0', id: null, error }, 400);
+    s.sends(call(2));
+    assert.equal((await s.ended()).kind, 'session-ended');
+  });
+
+  it('400 with an error, and a ping that is unknown: the error is the answer', async () => {
+    const s = await begin();
+    let first = true;
+    const error = { code: -32602, message: 'bad arguments' };
+    forgotten = (response) => {
+      const code = first ? error.code : -32601;
+      first = false;
+      json(response, { jsonrpc: '2.0', id: null, error: { ...error, code } }, 400);
+    };
+    s.sends(call(2));
+    assert.deepEqual((await s.answerTo(2)).message.error, error);
+    assert.equal(s.child.exited, null);
   });
 
   it('400 with an error, while a ping is answered: the error is the answer', async () => {
