@@ -2,7 +2,7 @@
 // environment variables, and the list of what to set comes with it.
 
 import { stringify } from 'yaml';
-import type { DesktopServer } from './desktop-servers.ts';
+import type { DesktopCommand, DesktopRemote, DesktopServer } from './desktop-servers.ts';
 import { argumentParts, looksSecret } from './secrets.ts';
 
 export interface Converted {
@@ -25,12 +25,7 @@ export function convertServers(source: readonly DesktopServer[], tenant: string)
   const servers = source.map((server, i) => ({
     name: names[i] ?? '',
     tenant,
-    stdio: {
-      command: server.command,
-      ...(server.args.length > 0 && { args: server.args.map((_, n) => convertArgument(server, n, work)) }),
-      ...(Object.keys(server.env).length > 0 && { env: convertEnv(server, work) }),
-      ...(server.cwd !== undefined && { cwd: server.cwd }),
-    },
+    ...(server.kind === 'remote' ? { http: remote(server, work) } : { stdio: command(server, work) }),
   }));
   noteRunners(source, work.notes);
   const needed = [...work.variables.values()].sort((a, b) => (a.variable < b.variable ? -1 : 1));
@@ -45,6 +40,24 @@ export function convertServers(source: readonly DesktopServer[], tenant: string)
     ],
   };
   return { yaml: `${header(needed)}${stringify(config, { lineWidth: 0 })}`, needed, notes: work.notes };
+}
+
+function command(server: DesktopCommand, work: Work): object {
+  return {
+    command: server.command,
+    ...(server.args.length > 0 && { args: server.args.map((_, n) => convertArgument(server, n, work)) }),
+    ...(Object.keys(server.env).length > 0 && { env: convertMap(server, server.env, work) }),
+    ...(server.cwd !== undefined && { cwd: server.cwd }),
+  };
+}
+
+function remote(server: DesktopRemote, work: Work): object {
+  return {
+    url: server.url,
+    ...(server.sse && { transport: 'sse' }),
+    ...(Object.keys(server.headers).length > 0 && { headers: convertMap(server, server.headers, work) }),
+    ...server.place,
+  };
 }
 
 function header(needed: Converted['needed']): string {
@@ -72,20 +85,29 @@ function uniqueNames(source: readonly DesktopServer[], notes: string[]): string[
   });
 }
 
-function convertEnv(server: DesktopServer, work: Work): Record<string, string> {
+/** Environment variables, or headers. */
+function convertMap(server: DesktopServer, map: Readonly<Record<string, string>>, work: Work): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(server.env).map(([key, value]) => {
+    Object.entries(map).map(([key, value]) => {
       const told = convertReferences(server, value, work);
       if (told !== null) return [key, told];
       return [
         key,
-        looksSecret(key, value) ? reference(server, key, value, `${key} of ${server.name}`, work) : literal(value),
+        looksSecret(key, value)
+          ? reference(
+              server,
+              server.kind === 'remote' ? key.toUpperCase() : key,
+              value,
+              `${key} of ${server.name}`,
+              work,
+            )
+          : literal(value),
       ];
     }),
   );
 }
 
-function convertArgument(server: DesktopServer, index: number, work: Work): string {
+function convertArgument(server: DesktopCommand, index: number, work: Work): string {
   const argument = server.args[index] ?? '';
   const told = convertReferences(server, argument, work);
   if (told !== null) return told;
@@ -145,6 +167,7 @@ function literal(text: string): string {
 
 function noteRunners(source: readonly DesktopServer[], notes: string[]): void {
   const runners = source
+    .filter((server) => server.kind === 'command')
     .filter(({ command }) => /(^|[\\/])(npx|uvx|bunx|pnpx)(\.cmd)?$/.test(command))
     .map(({ name }) => name);
   if (runners.length === 0) return;

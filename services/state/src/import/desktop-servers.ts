@@ -1,7 +1,11 @@
 // Reads the `mcpServers` JSON of desktop clients (and the `servers` of VS Code, which is like it). What is not ours to
 // run, or not known, becomes a note in words; nothing is silently dropped.
 
-export interface DesktopServer {
+import { NOT_YOURS, urlFault } from '../config/remote-url.ts';
+import { type Place, placeOf } from './remote-place.ts';
+
+export interface DesktopCommand {
+  readonly kind: 'command';
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
@@ -9,12 +13,26 @@ export interface DesktopServer {
   readonly cwd?: string;
 }
 
+export interface DesktopRemote {
+  readonly kind: 'remote';
+  readonly name: string;
+  readonly url: string;
+  readonly place: Place;
+  /** It said that it is HTTP+SSE. */
+  readonly sse: boolean;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export type DesktopServer = DesktopCommand | DesktopRemote;
+
 export interface DesktopFile {
   readonly servers: readonly DesktopServer[];
   readonly notes: readonly string[];
 }
 
-const KNOWN = new Set(['command', 'args', 'env', 'cwd', 'type', 'transport', 'disabled', 'url', 'serverUrl']);
+const KIND = ['type', 'transport', 'disabled'];
+const COMMAND = new Set([...KIND, 'command', 'args', 'env', 'cwd']);
+const REMOTE = new Set([...KIND, 'url', 'serverUrl', 'httpUrl', 'headers']);
 const STDIO = new Set([undefined, 'stdio']);
 
 /** Throws an Error whose message is for the operator when the text is no such file. */
@@ -46,18 +64,44 @@ function readServer(name: string, entry: unknown, notes: string[]): DesktopServe
     return null;
   };
   if (!isMap(entry)) return skip('its entry is not a map');
-  const url = entry.url ?? entry.serverUrl;
-  if (url !== undefined || !STDIO.has(kindOf(entry))) {
-    return skip(`it is a remote server${originOf(url)}, and remote servers are not supported yet`);
-  }
   if (entry.disabled === true) return skip('it is disabled there');
+  const url = entry.url ?? entry.serverUrl ?? entry.httpUrl;
+  if (url !== undefined || !STDIO.has(kindOf(entry))) return readRemote(name, url, entry, notes, skip);
+  return readCommand(name, entry, notes, skip);
+}
+
+type Skip = (why: string) => null;
+
+function readRemote(
+  name: string,
+  url: unknown,
+  entry: Record<string, unknown>,
+  notes: string[],
+  skip: Skip,
+): DesktopRemote | null {
+  if (typeof url !== 'string' || !URL.canParse(url)) return skip('it is a remote server without a usable URL');
+  const fault = /\$\{/.test(url) ? 'its URL holds a reference: write it out' : urlFault(url, JSON.stringify(url));
+  if (fault !== null) return skip(fault.replace('http.url', 'its URL'));
+  const place = placeOf(url);
+  if (place === null) return skip('its URL is http:// to a name: add it by hand, with http.plain and http.cidrs');
+  const { headers = {} } = entry;
+  if (!isMap(headers) || !Object.values(headers).every(isPlain)) return skip('its headers are not a map of texts');
+  noteIgnored(name, entry, REMOTE, notes);
+  const own = Object.entries(headers).filter(([key]) => !NOT_YOURS.test(key));
+  const left = Object.keys(headers).filter((key) => NOT_YOURS.test(key));
+  if (left.length > 0) notes.push(`${name}: not taken over: headers ${left.join(', ')}`);
+  const texts = Object.fromEntries(own.map(([key, value]) => [key, String(value)]));
+  return { kind: 'remote', name, url, place, sse: kindOf(entry) === 'sse', headers: texts };
+}
+
+function readCommand(name: string, entry: Record<string, unknown>, notes: string[], skip: Skip): DesktopCommand | null {
   if (typeof entry.command !== 'string' || entry.command === '') return skip('it has no command');
   const { args = [], env = {}, cwd } = entry;
   if (!Array.isArray(args) || !args.every(isPlain)) return skip('its args are not a list of texts');
   if (!isMap(env) || !Object.values(env).every(isPlain)) return skip('its env is not a map of texts');
-  const ignored = Object.keys(entry).filter((key) => !KNOWN.has(key));
-  if (ignored.length > 0) notes.push(`${name}: not taken over: ${ignored.join(', ')}`);
+  noteIgnored(name, entry, COMMAND, notes);
   return {
+    kind: 'command',
     name,
     command: entry.command,
     args: args.map(String),
@@ -71,9 +115,9 @@ function kindOf(entry: Record<string, unknown>): string | undefined {
   return kind === undefined ? undefined : String(kind);
 }
 
-/** Without path and query, which may carry a key. */
-function originOf(url: unknown): string {
-  return typeof url === 'string' && URL.canParse(url) ? ` at ${new URL(url).origin}` : '';
+function noteIgnored(name: string, entry: Record<string, unknown>, known: ReadonlySet<string>, notes: string[]): void {
+  const ignored = Object.keys(entry).filter((key) => !known.has(key));
+  if (ignored.length > 0) notes.push(`${name}: not taken over: ${ignored.join(', ')}`);
 }
 
 function isPlain(value: unknown): boolean {

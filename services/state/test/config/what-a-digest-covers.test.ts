@@ -61,6 +61,20 @@ test('a secret changes the digest by its value, not by where it came from', () =
   assert.notEqual(digest(server('args: [secret-1]')), a);
 });
 
+test('of a server by URL its credentials count too, by their values and as keyed hashes', () => {
+  const far = (key: string, more = '') =>
+    openConfig()
+      .replace('stdio: { command: node }', `http: { url: "https://a.example/mcp", credential: gh${more} }`)
+      .replace('{ name: acme }', `{ name: acme, credentials: { gh: { X-Key: ${key} }, other: { X-Key: z } } }`);
+  const first = digest(far('k1'));
+  assert.notEqual(digest(far('k2')), first);
+  assert.equal(digest(far('"${env:K}"'), { K: 'k1' }), first);
+  assert.equal(digest(far('k1').replace('X-Key: z', 'X-Key: y')), first);
+  assert.notEqual(digest(far('k1', ', cidrs: [10.0.0.0/8]')), first);
+  const link = 'link: { secret: 0123456789abcdef0123456789abcdef }\n';
+  assert.notEqual(digest(far('k1') + link), first);
+});
+
 test('with link.secret the hash of a secret needs that key', () => {
   const text = server('env: { A: x }');
   const secret = (s: string) => `${text}link: { secret: ${s} }\n`;

@@ -240,3 +240,31 @@ test('anchors and aliases work', () => {
     .replace(/\}\]\nroutes/, '}, { name: two, tenant: acme, stdio: *s }]\nroutes');
   assert.deepEqual(load(text).servers.get('acme/two')?.stdio?.args, ['a']);
 });
+
+test('a server by URL gets what its file says, with the headers of its credential, and defaults', () => {
+  const text = openConfig()
+    .replace(
+      'stdio: { command: node }',
+      'http: { url: "HTTPS://MCP.example.com:443/mcp", credential: gh, headers: { X-Team: a } }',
+    )
+    .replace(
+      '{ name: acme }',
+      '{ name: acme, credentials: { gh: { Authorization: "Bearer ${env:GH}" }, no: { X-No: "1" } } }',
+    );
+  const snapshot = load(text, { GH: 'secret' });
+  const spec = snapshot.servers.get('acme/one')!;
+  assert.equal(spec.stdio, undefined);
+  assert.deepEqual(spec.http, {
+    url: 'https://mcp.example.com/mcp',
+    transport: 'auto',
+    headers: { authorization: 'Bearer secret', 'x-team': 'a' },
+    plain: false,
+    cidrs: [],
+    maxConnections: 128,
+    connectMs: 5_000,
+    headersMs: 60_000,
+    idleStreamMs: 300_000,
+    maxHeaderBytes: 32_768,
+  });
+  assert.doesNotMatch(JSON.stringify([...snapshot.tenants]), /secret/);
+});

@@ -131,7 +131,11 @@ test('references of other clients become ours, and what only looks like ours sta
 test('what cannot be taken over is said in words, the rest is taken', () => {
   const { status, stderr, load } = run({
     mcpServers: {
-      remote: { url: 'https://mcp.example.com/sse?key=hunter2', headers: { Authorization: 'Bearer x' } },
+      secret: { url: 'https://mcp.example.com/sse?key=hunter2', headers: { Authorization: 'Bearer x' } },
+      user: { url: 'https://me:hunter2@mcp.example.com/mcp' },
+      plain: { url: 'http://mcp.intern/mcp' },
+      sock: { url: 'wss://mcp.example.com/mcp' },
+      filled: { url: 'https://mcp.example.com/${KEY}/mcp' },
       typed: { type: 'http', url: 'not a url' },
       off: { command: 'x', disabled: true },
       empty: {},
@@ -141,11 +145,12 @@ test('what cannot be taken over is said in words, the rest is taken', () => {
     },
   });
   assert.equal(status, 0, stderr);
-  assert.match(
-    stderr,
-    /remote: left out, it is a remote server at https:\/\/mcp\.example\.com, and .* not supported yet/,
-  );
-  assert.match(stderr, /typed: left out, it is a remote server, and/);
+  assert.match(stderr, /secret: left out, its URL seems to hold a secret/);
+  assert.match(stderr, /user: left out, its URL holds a user or password/);
+  assert.match(stderr, /plain: left out, its URL is http:\/\/ to a name: add it by hand/);
+  assert.match(stderr, /sock: left out, its URL must be a whole URL/);
+  assert.match(stderr, /filled: left out, its URL holds a reference/);
+  assert.match(stderr, /typed: left out, it is a remote server without a usable URL/);
   assert.match(stderr, /off: left out, it is disabled/);
   assert.match(stderr, /empty: left out, it has no command/);
   assert.match(stderr, /odd: left out, its args/);
@@ -154,6 +159,32 @@ test('what cannot be taken over is said in words, the rest is taken', () => {
   assert.match(stderr, /My Server!: started by a package runner/);
   assert.doesNotMatch(stderr, /hunter2|Bearer/);
   assert.deepEqual([...load().servers.keys()], ['acme/My-Server', 'acme/my-server']);
+});
+
+test('servers by URL are taken over, with their headers and where they are', () => {
+  const { status, stderr, stdout, load } = run({
+    mcpServers: {
+      far: {
+        type: 'http',
+        url: 'https://mcp.example.com/mcp',
+        headers: { Authorization: 'Bearer abc', 'X-Team': 'a' },
+      },
+      old: { type: 'sse', url: 'http://localhost:3001/sse' },
+      near: { serverUrl: 'https://10.1.2.3:8443/mcp', headers: { Host: 'x', Authorization: 'Bearer ${input:my-key}' } },
+    },
+  });
+  assert.equal(status, 0, stderr);
+  assert.doesNotMatch(stdout + stderr, /abc/);
+  assert.match(stderr, /^set AUTHORIZATION \(Authorization of far\)/m);
+  assert.match(stderr, /near: not taken over: headers Host/);
+  const { servers } = load({ AUTHORIZATION: 'Bearer abc', MY_KEY: 'k' });
+  const [far, old, near] = ['far', 'old', 'near'].map((name) => servers.get(`acme/${name}`)!.http!);
+  assert.deepEqual(
+    [far!.url, far!.headers],
+    ['https://mcp.example.com/mcp', { authorization: 'Bearer abc', 'x-team': 'a' }],
+  );
+  assert.deepEqual([old!.transport, old!.plain, old!.cidrs], ['sse', true, ['127.0.0.0/8', '::1/128']]);
+  assert.deepEqual([near!.cidrs, near!.headers], [['10.1.2.3/32'], { authorization: 'Bearer k' }]);
 });
 
 test('names that would collide are kept apart', () => {
@@ -168,7 +199,7 @@ test('a file that is none is told in one sentence', () => {
   for (const [file, words] of [
     ['{', /^the file is not JSON .*\n$/],
     ['[]', /^the file has no "mcpServers".*\n$/],
-    ['{"mcpServers":{"r":{"url":"https://a"}}}', /no server in the file can be taken over/],
+    ['{"mcpServers":{"r":{"url":"ftp://a"}}}', /no server in the file can be taken over/],
   ] as const) {
     const { status, stdout, stderr } = run(file);
     assert.equal(status, 1);

@@ -1,14 +1,12 @@
 // Remote servers: a URL that gives nothing away, headers that are the operator's to set, ranges that mean something
 // (auth-security NET-1, NET-3, UP-1).
 
+import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { looksSecret, valueLooksSecret } from '../../import/secrets.ts';
 import { type Check, type Draft, type Item, itemAt, itemsAt, textAt, textsAt } from '../draft.ts';
 import type { Path, Report } from '../faults.ts';
+import { NOT_YOURS, urlFault } from '../remote-url.ts';
 
-/** What HTTP, MCP or a proxy decides, never the operator. */
-const FORBIDDEN =
-  /^(host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-.*|accept|accept-encoding|last-event-id|mcp-.*|proxy-.*|x-forwarded-.*|forwarded|x-real-ip|via|traceparent|tracestate|baggage)$/i;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 // Visible ASCII, blanks and tabs inside: what every HTTP implementation passes on unchanged.
 const VALUE = /^[\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?$/;
@@ -25,6 +23,7 @@ export const checkRemote: Check = (draft, report) => {
     checkUrl(draft, http, report);
     checkHeaders(itemAt(http, 'headers'), report);
     checkRanges(http, report);
+    checkAuthority(http, report);
     checkCredential(draft, http, tenants.get(textAt(server, 'tenant')), report);
     if (textAt(http, 'transport') === 'sse' && textAt(server, 'era') === 'modern') {
       const words = 'sse is a transport of the legacy era: take era: modern out, or name another transport';
@@ -40,24 +39,6 @@ function checkUrl(draft: Draft, http: Item, report: Report): void {
   const fault = urlFault(text, draft.shown(path));
   if (fault === null) checkScheme(http, new URL(text), path, report);
   else report(path, fault);
-}
-
-function urlFault(text: string, shown: string): string | null {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    return 'http.url must be a whole URL: give one like https://mcp.example.com/mcp';
-  }
-  if (url.username !== '' || url.password !== '') {
-    return 'http.url holds a user or password, and URLs are logged: send it by http.headers instead';
-  }
-  if (url.hash !== '') return 'http.url ends in a fragment, which no server ever sees: take it out';
-  // Past the host a reference can only stand for a secret, or might as well.
-  const written = /^"[a-z]+:\/\/[^/?#]*(.*)"$/is.exec(shown)?.[1] ?? '';
-  const secret = [...url.searchParams].some(([name, value]) => looksSecret(name, value));
-  if (secret || /(?<!\$)\$\{(env|file):/.test(written) || url.pathname.split('/').some(valueLooksSecret)) {
-    return 'http.url seems to hold a secret, and URLs are logged: send it by http.headers instead';
-  }
-  return null;
 }
 
 function checkScheme(http: Item, url: URL, path: Path, report: Report): void {
@@ -79,7 +60,7 @@ function checkHeaders(headers: Item | undefined, report: Report): void {
     const path = [...headers!.path, name];
     const quoted = JSON.stringify(name);
     if (!TOKEN.test(name)) report(path, `${quoted} is no name of a header: take it out, or correct it`, 'key');
-    else if (FORBIDDEN.test(name)) {
+    else if (NOT_YOURS.test(name)) {
       report(
         path,
         `the header ${quoted} is not yours to set, since HTTP or MCP give it its meaning: take it out`,
@@ -112,6 +93,16 @@ function checkCredential(draft: Draft, http: Item, tenant: Item | undefined, rep
   const twice = Object.keys(credential.value).find((one) => own.has(one.toLowerCase()));
   if (twice === undefined) return;
   report(path, `the header ${JSON.stringify(twice)} is in this credential and in http.headers: keep one`);
+}
+
+function checkAuthority(http: Item, report: Report): void {
+  const text = textAt(http, 'ca');
+  if (text === undefined) return;
+  try {
+    new X509Certificate(text);
+  } catch {
+    report([...http.path, 'ca'], 'http.ca holds no certificate: give PEM text, for instance by ${file:ca.pem}');
+  }
 }
 
 /** Ranges that are never reached, whatever is declared: this host itself, metadata services, everyone at once. */
