@@ -19,8 +19,9 @@ import { createNodeWatch } from '@lockkeeper/state/nodes/watch';
 import type { Store } from '@lockkeeper/state/store';
 import { createTaskStore } from '@lockkeeper/state/tasks/task-store';
 import type { Registry } from 'prom-client';
+import { openCgroups } from './child/cgroup.ts';
 import type { ChildHost } from './child/environment.ts';
-import { sweepOrphans } from './child/marks.ts';
+import { isOrphan, processName, sweepOrphans } from './child/marks.ts';
 import { createSpawn } from './child/spawn.ts';
 import { createUsageReader } from './child/usage.ts';
 import { createDispatcher } from './dispatch.ts';
@@ -83,11 +84,18 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   const stall = createStallWatch(clock, store.kind === 'memory' ? LEASE_MS / 2 : STALL_MS);
   let registration: Registration | undefined;
 
+  const self = processName('self');
+  const cgroups = self === null ? null : openCgroups(config.current().children.cgroup, self, isOrphan);
   const spawn = createSpawn({
     ...{ clock, log },
     host: { ...deps.host, tmpDir },
     token: randomToken,
     maxLineBytes: () => config.current().limits.maxLineBytes,
+    cgroups,
+    rates: () => {
+      const { maxLinesPerSecond, maxBytesPerSecond } = config.current().limits;
+      return { linesPerSecond: maxLinesPerSecond, bytesPerSecond: maxBytesPerSecond };
+    },
     // A call may run from here on, so its gateway must know (design §4 `started`).
     beforeWrite: () => server.flush(),
   });
@@ -239,6 +247,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     await parked.close();
     await pools.close(0);
     await connector.close();
+    await cgroups?.close();
     await remote.close();
     await registration?.close();
     await ownership.close();

@@ -70,7 +70,8 @@ export async function sweepOrphans(tmpDir: string): Promise<number> {
   return orphans.length;
 }
 
-function isOrphan(mark: string): boolean {
+/** It begins with the name of a manager that is no more. */
+export function isOrphan(mark: string): boolean {
   const [, name, pid] = /^((\d+)\.\d+)/.exec(mark) ?? [];
   return name !== undefined && processName('self') !== null && processName(Number(pid)) !== name;
 }

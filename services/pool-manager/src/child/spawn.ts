@@ -2,17 +2,20 @@
 // group and a directory of its own, tied to our life where the system can do that. Never throws and never leaves a process
 // or a directory behind when something fails half way (GB-017, GB-019).
 
-import { type ChildProcess, spawn as spawnProcess, spawnSync } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
+import { type ChildProcess, spawn as spawnProcess } from 'node:child_process';
+import { chownSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import { memoryCapsOf, type ServerSpec, type StdioSpec } from '@lockkeeper/protocol/config/settings';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Log } from '../raise/contract.ts';
+import type { Cgroups } from './cgroup.ts';
 import { findCommand, spawnFaultWords } from './command.ts';
 import type { ChildEvents, Spawn } from './contract.ts';
 import { type ChildHost, childEnvironment } from './environment.ts';
 import { createMarkSweeper, processName } from './marks.ts';
 import { DEFAULT_PATIENCE, type Patience, StdioChild } from './stdio-child.ts';
+import type { Rates } from './stdout-rate.ts';
+import { createWrapper, findTools, type Wrapper, type WrapperTools } from './wrapper.ts';
 
 export interface SpawnDeps {
   readonly clock: Clock;
@@ -21,6 +24,12 @@ export interface SpawnDeps {
   /** Fresh and unguessable at each call. */
   readonly token: () => string;
   readonly maxLineBytes: () => number;
+  /** Absent: as fast as they can. */
+  readonly rates?: () => Rates;
+  /** Absent: the sweep by the mark alone finds what has left its group. */
+  readonly cgroups?: Cgroups | null;
+  /** Absent: what is installed. */
+  readonly tools?: WrapperTools;
   readonly patience?: Partial<Patience>;
   /** What must be on the wire before a child is given anything to do. */
   readonly beforeWrite?: () => void;
@@ -30,18 +39,23 @@ interface Started {
   readonly process: ChildProcess | null;
   readonly fault: string | null;
   readonly home: string | null;
+  readonly wrapped: boolean;
 }
 
 export function createSpawn(deps: SpawnDeps): Spawn {
   const sweeper = createMarkSweeper();
-  const prefix = deathSignal(deps.host.path);
+  const wrapper = createWrapper(deps.tools ?? findTools(deps.host.path));
   const self = processName('self') ?? `${process.pid}.0`;
   const patience = { ...DEFAULT_PATIENCE, ...deps.patience };
   return (spec: ServerSpec, events: ChildEvents) => {
-    const mark = `${self}.${deps.token()}`;
-    const started = start(spec, deps.host, self, mark, prefix);
+    const token = deps.token();
+    const mark = `${self}.${token}`;
+    const { hard: memoryMb } = memoryCapsOf(spec.pool);
+    const cgroup = deps.cgroups?.make(token, { memoryMb, processes: spec.stdio?.limits?.processes }) ?? null;
+    const started = start(spec.stdio, deps.host, { self, mark, wrapper, before: cgroup?.words ?? [] });
     return new StdioChild({
       ...started,
+      cgroup,
       spec,
       events,
       mark,
@@ -50,46 +64,53 @@ export function createSpawn(deps: SpawnDeps): Spawn {
       clock: deps.clock,
       log: deps.log,
       maxLineBytes: deps.maxLineBytes(),
-      wrapped: prefix.length > 0,
+      rates: deps.rates?.() ?? null,
       beforeWrite: deps.beforeWrite ?? (() => {}),
     });
   };
 }
 
-/** A child whose manager dies without a word dies with it, where util-linux is there. */
-function deathSignal(path: string): readonly string[] {
-  const found = findCommand({ command: 'setpriv', cwd: '/' }, path);
-  if (found.kind === 'no') return [];
-  const words = [found.file, '--pdeathsig', 'KILL', '--'];
-  const trial = spawnSync(words[0]!, [...words.slice(1), process.execPath, '--version'], { stdio: 'ignore', env: {} });
-  return trial.status === 0 ? words : [];
+interface Around {
+  readonly self: string;
+  readonly mark: string;
+  readonly wrapper: Wrapper;
+  /** What comes first on its command line. */
+  readonly before: readonly string[];
 }
 
-function start(spec: ServerSpec, host: ChildHost, self: string, mark: string, prefix: readonly string[]): Started {
-  const { stdio } = spec;
-  if (stdio === undefined) return { process: null, fault: 'it is a remote server', home: null };
-  const found = findCommand(stdio, stdio.env.PATH ?? host.path);
-  if (found.kind === 'no') return { process: null, fault: found.words, home: null };
+function start(stdio: StdioSpec | undefined, host: ChildHost, { self, mark, wrapper, before }: Around): Started {
+  const no = (fault: string): Started => ({ process: null, fault, home: null, wrapped: false });
+  if (stdio === undefined) return no('it is a remote server');
+  const isPrivate = stdio.cwd === PRIVATE_DIRECTORY;
+  const found = findCommand(isPrivate ? { ...stdio, cwd: '/' } : stdio, stdio.env.PATH ?? host.path);
+  if (found.kind === 'no') return no(found.words);
+  const wrapping = wrapper.around(stdio);
+  if (wrapping.kind === 'no') return no(wrapping.words);
   let home: string;
   try {
     home = mkdtempSync(join(host.tmpDir, `lockkeeper-${self}-`));
+    if (stdio.uid !== undefined) chownSync(home, stdio.uid, stdio.gid ?? stdio.uid);
   } catch (error) {
-    return { process: null, fault: `no private directory could be made (${codeOf(error)})`, home: null };
+    return no(`no private directory could be made (${codeOf(error)})`);
   }
-  const [file, ...args] = [...prefix, found.file, ...stdio.args];
+  const wrapped = wrapping.words.length > 0;
+  const [file, ...args] = [...before, ...wrapping.words, found.file, ...stdio.args];
   try {
     const child = spawnProcess(file!, args, {
-      cwd: stdio.cwd,
+      cwd: isPrivate ? home : stdio.cwd,
       env: childEnvironment(host, stdio.env, home, mark),
       stdio: ['pipe', 'pipe', 'pipe'],
       detached: true,
       shell: false,
     });
-    return { process: child, fault: null, home };
+    return { process: child, fault: null, home, wrapped };
   } catch (error) {
-    return { process: null, fault: spawnFaultWords(codeOf(error), stdio.command), home };
+    return { process: null, fault: spawnFaultWords(codeOf(error), stdio.command), home, wrapped };
   }
 }
+
+/** As the configuration writes it. */
+const PRIVATE_DIRECTORY = '~';
 
 function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code;

@@ -6,6 +6,7 @@ import { rm } from 'node:fs/promises';
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { Log } from '../raise/contract.ts';
+import type { Cgroup } from './cgroup.ts';
 import { spawnFaultWords } from './command.ts';
 import type { Child, ChildEvents, ExitCause, ExitReason, Line } from './contract.ts';
 import { exitReason } from './exit-reason.ts';
@@ -15,6 +16,7 @@ import { createRedactor } from './redact.ts';
 import { StderrRing } from './stderr-ring.ts';
 import { StdinQueue } from './stdin-queue.ts';
 import { StdoutLines } from './stdout-lines.ts';
+import { type Rates, StdoutRate } from './stdout-rate.ts';
 
 export interface Patience {
   /** From the end of stdin to SIGTERM. */
@@ -44,6 +46,8 @@ export interface StdioChildParts {
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn'>;
   readonly maxLineBytes: number;
+  readonly rates: Rates | null;
+  readonly cgroup: Cgroup | null;
   readonly wrapped: boolean;
   /** Right before bytes are written to it. */
   readonly beforeWrite: () => void;
@@ -73,6 +77,7 @@ export class StdioChild implements Child {
       maxLineBytes: parts.maxLineBytes,
       events: parts.events,
       redactor,
+      rate: parts.rates === null ? null : new StdoutRate(parts.rates, parts.clock),
       hopeless: (why, cause) => this.abort(why, cause),
     });
     this.stdin = this.wire();
@@ -221,11 +226,13 @@ export class StdioChild implements Child {
   }
 
   private async removeAll(pid: number | undefined): Promise<void> {
-    const { patience, sweeper, mark, home } = this.parts;
+    const { patience, sweeper, mark, home, cgroup } = this.parts;
     if (pid !== undefined) {
       await endGroup(pid, patience.termMs, patience.goneMs);
+      cgroup?.kill();
       await sweeper.sweep(mark);
     }
+    await cgroup?.remove();
     this.parts.process?.stdin?.destroy();
     this.parts.process?.stdout?.destroy();
     this.parts.process?.stderr?.destroy();

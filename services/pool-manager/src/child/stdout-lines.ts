@@ -7,6 +7,7 @@ import { createLineSplitter, type LineSplitter, type LongLine } from '@lockkeepe
 import { scanLine } from '../raise/wire/message.ts';
 import type { ChildEvents, ExitCause } from './contract.ts';
 import { escapeControls, type Redactor } from './redact.ts';
+import type { StdoutRate } from './stdout-rate.ts';
 
 /** So many in a row are worth a word to the operator (auth-security I-13) … */
 const UNHEALTHY_ROW = 10;
@@ -23,6 +24,8 @@ export interface StdoutDeps {
   readonly maxLineBytes: number;
   readonly events: Pick<ChildEvents, 'line' | 'fault'>;
   readonly redactor: Redactor;
+  /** Null: as fast as it can. */
+  readonly rate: StdoutRate | null;
   /** The child cannot be listened to any longer. */
   readonly hopeless: (why: string, cause: ExitCause) => void;
 }
@@ -32,6 +35,8 @@ export class StdoutLines {
   private readonly splitter: LineSplitter;
   private garbage = 0;
   private row = 0;
+  /** Of any kind, in the chunk at hand. */
+  private lines = 0;
   /** Messages so far. */
   messages = 0;
 
@@ -44,7 +49,10 @@ export class StdoutLines {
   }
 
   push(chunk: Uint8Array): void {
+    this.lines = 0;
     this.splitter.push(chunk);
+    const flood = this.deps.rate?.spend(this.lines, chunk.length) ?? null;
+    if (flood !== null) this.deps.hopeless(flood, 'flood');
     if (this.splitter.discarding > this.deps.maxLineBytes * ENDLESS_FACTOR) {
       this.deps.hopeless('wrote a line without end', 'endless-line');
     }
@@ -55,6 +63,7 @@ export class StdoutLines {
   }
 
   private line(bytes: Uint8Array): void {
+    this.lines++;
     if (!isUtf8(bytes)) {
       this.dropped('not-utf8', bytes);
       return;

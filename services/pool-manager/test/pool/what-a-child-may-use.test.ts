@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { memoryCapsOf } from '@lockkeeper/protocol/config/settings';
 import { BusyError } from '../../src/pool/contract.ts';
 import { judgeMemory, spinsSince } from '../../src/pool/meter/judge.ts';
 import { StartError } from '../../src/raise/contract.ts';
@@ -25,13 +26,16 @@ describe('the verdict on what a child uses', () => {
     [9999, { maxMemoryMb: 0, hardMemoryMb: 100 }, 'end'],
   ] as const) {
     it(`of ${mb} MB under ${JSON.stringify(rules)} is "${verdict}"`, () => {
-      assert.equal(judgeMemory(mb * MIB, { isolation: 'user', ...rules }), verdict);
+      assert.equal(judgeMemory(mb * MIB, memoryCapsOf(rules), 'user'), verdict);
     });
   }
 
   it('leaves a session its process until the hard cap', () => {
-    const rules = { isolation: 'session', maxMemoryMb: 100 } as const;
-    assert.deepEqual([judgeMemory(399 * MIB, rules), judgeMemory(401 * MIB, rules)], ['fine', 'end']);
+    const caps = { soft: 100, hard: 400 };
+    assert.deepEqual(
+      [399, 401].map((mb) => judgeMemory(mb * MIB, caps, 'session')),
+      ['fine', 'end'],
+    );
   });
 
   it('calls spinning what takes a processor while nobody uses it, from when it began', () => {

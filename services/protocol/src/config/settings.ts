@@ -238,6 +238,12 @@ export function nodesOf({ isolation, pool }: Pick<ServerSpec, 'isolation' | 'poo
   return isolation === 'shared' ? (pool.nodes ?? 1) : 1;
 }
 
+/** In MB; 0: no cap. An SDK's idle process has 20 to 33 (design §11). */
+export function memoryCapsOf(pool: Pick<PoolSettings, 'maxMemoryMb' | 'hardMemoryMb'>): { soft: number; hard: number } {
+  const soft = pool.maxMemoryMb ?? 1024;
+  return { soft, hard: pool.hardMemoryMb ?? 4 * soft };
+}
+
 /** `KeyParts.mayAsk` of a server: both services must say the same, or they look for one caller on two nodes. */
 export function mayAsk(spec: Pick<ServerSpec, 'ask' | 'isolation'>): boolean {
   if (spec.isolation === 'shared') return false;

@@ -1,10 +1,11 @@
 // Memory and processor time of every child, read by one timer for all of them. A child over its memory cap is replaced
 // when it is free, one over the hard cap is ended in the middle of its calls, before the machine ends somebody else.
 
+import { memoryCapsOf } from '@lockkeeper/protocol/config/settings';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { PooledChild } from '../pooled-child.ts';
 import type { Usage, UsageReader } from './contract.ts';
-import { hardMbOf, judgeMemory, SPIN_MS, softMbOf, spinsSince } from './judge.ts';
+import { judgeMemory, SPIN_MS, spinsSince } from './judge.ts';
 
 export interface MeterDeps {
   readonly reader: UsageReader;
@@ -78,15 +79,16 @@ export function createMeter(deps: MeterDeps): Meter {
   }
 
   async function judge(child: PooledChild, usage: Usage): Promise<void> {
-    const rules = { ...child.spec.pool, isolation: child.spec.isolation };
-    if (judgeMemory(usage.memoryBytes, rules) === 'fine') return;
+    const { pool, isolation } = child.spec;
+    const caps = memoryCapsOf(pool);
+    if (judgeMemory(usage.memoryBytes, caps, isolation) === 'fine') return;
     const bytes = (await reader.exactBytes(usage.processes)) ?? usage.memoryBytes;
     if (closed || !child.live) return;
-    const verdict = judgeMemory(bytes, rules);
+    const verdict = judgeMemory(bytes, caps, isolation);
     if (verdict === 'end') {
-      deps.end(child, `used more than ${hardMbOf(rules)} MB of memory and was ended`);
+      deps.end(child, `used more than ${caps.hard} MB of memory and was ended`);
     } else if (verdict === 'replace' && child.retiring === null) {
-      deps.replace(child, `it used more than ${softMbOf(rules)} MB of memory (pool.maxMemoryMb)`);
+      deps.replace(child, `it used more than ${caps.soft} MB of memory (pool.maxMemoryMb)`);
     }
   }
 

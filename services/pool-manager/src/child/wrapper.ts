@@ -1,0 +1,73 @@
+// What stands before a program on its command line (auth-security I-11, §3.4): prlimit for what the kernel shall hold it
+// to; setpriv for its user, so that it gains no rights by what it executes, and so that it dies with us even when we are
+// killed. Where these are not installed the last two are done without; what a spec asks for is never left out silently.
+
+import { spawnSync } from 'node:child_process';
+import type { ProcessLimits, StdioSpec } from '@lockkeeper/protocol/config/settings';
+import { findCommand } from './command.ts';
+
+export type Wrapping =
+  | { readonly kind: 'words'; readonly words: readonly string[] }
+  | { readonly kind: 'no'; readonly words: string };
+
+export interface Wrapper {
+  around(stdio: Pick<StdioSpec, 'limits' | 'uid' | 'gid'>): Wrapping;
+}
+
+export interface WrapperTools {
+  /** Paths; null: not installed, or not working here. */
+  readonly prlimit: string | null;
+  readonly setpriv: string | null;
+  readonly isRoot: boolean;
+}
+
+const MIB = 1024 * 1024;
+const ALWAYS = ['--no-new-privs', '--pdeathsig', 'KILL'];
+/** Between the signal that says so and the end. */
+const CPU_GRACE_SECONDS = 5;
+
+export function createWrapper({ prlimit, setpriv, isRoot }: WrapperTools): Wrapper {
+  function fault({ limits, uid }: Pick<StdioSpec, 'limits' | 'uid'>): string | null {
+    if (limits !== undefined && prlimit === null) return 'stdio.limits needs prlimit (util-linux), which is not here';
+    if (uid === undefined) return null;
+    if (setpriv === null) return 'stdio.uid needs setpriv (util-linux), which is not here';
+    return isRoot ? null : 'stdio.uid needs a pool manager that runs as root';
+  }
+  return {
+    around(stdio) {
+      const words = fault(stdio);
+      if (words !== null) return { kind: 'no', words };
+      const { limits, uid, gid = uid } = stdio;
+      const limited = limits === undefined ? [] : [prlimit!, ...limitWords(limits), '--'];
+      if (setpriv === null) return { kind: 'words', words: limited };
+      const user = uid === undefined ? [] : ['--reuid', `${uid}`, '--regid', `${gid}`, '--clear-groups'];
+      return { kind: 'words', words: [...limited, setpriv, ...user, ...ALWAYS, '--'] };
+    },
+  };
+}
+
+/** Found once, and tried: a kernel or a container may refuse what is installed. */
+export function findTools(path: string): WrapperTools {
+  return {
+    prlimit: working('prlimit', ['--version'], path),
+    setpriv: working('setpriv', [...ALWAYS, '--', process.execPath, '--version'], path),
+    isRoot: process.geteuid?.() === 0,
+  };
+}
+
+function working(name: string, trial: readonly string[], path: string): string | null {
+  const found = findCommand({ command: name, cwd: '/' }, path);
+  if (found.kind === 'no') return null;
+  return spawnSync(found.file, trial, { stdio: 'ignore', env: {} }).status === 0 ? found.file : null;
+}
+
+function limitWords(limits: ProcessLimits): string[] {
+  const { openFiles, processes, fileSizeMb, cpuSeconds, addressSpaceMb } = limits;
+  return [
+    ...(openFiles === undefined ? [] : [`--nofile=${openFiles}`]),
+    ...(processes === undefined ? [] : [`--nproc=${processes}`]),
+    ...(fileSizeMb === undefined ? [] : [`--fsize=${fileSizeMb * MIB}`]),
+    ...(cpuSeconds === undefined ? [] : [`--cpu=${cpuSeconds}:${cpuSeconds + CPU_GRACE_SECONDS}`]),
+    ...(addressSpaceMb === undefined ? [] : [`--as=${addressSpaceMb * MIB}`]),
+  ];
+}
