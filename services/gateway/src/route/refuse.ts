@@ -40,7 +40,7 @@ export function refusalOf(fault: CallFault, spec: ServerSpec, era: Era | null, e
     case 'start-failed':
       return { reason: 'start-failed', message: startWords(fault, spec), ...retry };
     case 'busy':
-      return { reason: 'busy', message: `All processes of server "${spec.name}" are busy.`, ...retry };
+      return { reason: 'busy', message: busyWords(fault, spec), ...retry };
     case 'timeout':
       return fault.mayHaveRun
         ? { reason: 'timeout', message: `${server} did not answer in time.` }
@@ -90,10 +90,15 @@ const AGAIN = 'Try again in a moment.';
 const AFRESH = 'Calling again goes on with a fresh state.';
 
 function startWords(fault: CallFault, spec: ServerSpec): string {
-  const lead = `server "${spec.name}" could not be`;
-  // A process could not be started; a server by URL could not be reached.
-  const whole = [`${lead} started`, `${lead} reached`].some((words) => fault.message.startsWith(words));
-  return sentence(whole ? fault.message : `${lead} started: ${fault.message}`);
+  const lead = `server "${spec.name}"`;
+  // Of a server by URL the node says in its own words why it could not be used.
+  return sentence(fault.message.startsWith(lead) ? fault.message : `${lead} could not be started: ${fault.message}`);
+}
+
+/** A server by URL may be the one that takes no more. */
+function busyWords(fault: CallFault, spec: ServerSpec): string {
+  const own = fault.message.startsWith(`server "${spec.name}"`);
+  return own ? sentence(capital(fault.message)) : `All processes of server "${spec.name}" are busy.`;
 }
 
 function capital(words: string): string {

@@ -136,7 +136,9 @@ export class Call implements UpstreamCall, Waiter {
   }
 
   failed(failure: RequestFailure): void {
-    const outcome = failedCall(this.head.server, failure);
+    const { server, method } = this.head;
+    this.owner.log.warn({ server, method, why: failure.words }, 'a request got no answer');
+    const outcome = failedCall(server, failure);
     // Once the end of its session is heard of, nothing is begun on it again.
     if (failure.kind === 'session') void this.owner.wire.closed.then(() => this.settle(outcome));
     else this.settle(outcome);

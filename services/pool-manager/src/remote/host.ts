@@ -11,6 +11,8 @@ export interface RemoteHost {
   readonly spec: ServerSpec;
   readonly http: HttpSpec;
   readonly door: RemoteDoor;
+  /** For a stream that stands for long beside the requests: theirs is the connection that the session began on (GB-002). */
+  readonly streamDoor: RemoteDoor;
   readonly clock: Clock;
   readonly log: Log;
   readonly events: ChildEvents;

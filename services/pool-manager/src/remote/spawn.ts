@@ -26,11 +26,14 @@ export interface RemoteSpawnDeps {
 export function createRemoteSpawn(deps: RemoteSpawnDeps): RemoteSpawn {
   const tools = createToolHeaders();
   return (spec, events, way): Child => {
+    const { doorOf } = deps.doors;
+    const own = way === 'modern' ? doorOf(spec) : doorOf(spec, deps.token());
     const host: RemoteHost = {
       spec,
       http: httpOf(spec),
       // A session keeps to one connection as far as it can, since its server may be one of several (GB-002).
-      door: way === 'modern' ? deps.doors.doorOf(spec) : deps.doors.doorOf(spec, deps.token()),
+      door: own,
+      streamDoor: way === 'streamable' ? doorOf(spec, deps.token()) : own,
       clock: deps.clock,
       log: deps.log,
       events,

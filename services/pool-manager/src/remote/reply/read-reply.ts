@@ -16,6 +16,8 @@ import { failureOfStatus } from './status.ts';
 export interface Mark {
   lastEventId: string | null;
   retryMs: number | null;
+  /** Settles when what is left behind the answer has come, or is given up. */
+  rest?: Promise<void>;
 }
 
 export type ReplyEnd =
@@ -106,10 +108,15 @@ export async function readStream(host: RemoteHost, response: RemoteResponse, of:
       state.end ??= tooLarge(host);
     },
   });
-  const words = await pump(host, response, (chunk) => {
-    stream.push(chunk);
-    return state.end === null;
-  });
+  const words = await pump(
+    host,
+    response,
+    (chunk) => {
+      stream.push(chunk);
+      return state.end === null;
+    },
+    of.mark,
+  );
   return state.end ?? { kind: 'cut', words };
 }
 
@@ -118,6 +125,7 @@ export async function pump(
   host: RemoteHost,
   response: RemoteResponse,
   take: (chunk: Uint8Array) => boolean,
+  mark?: Mark,
 ): Promise<string> {
   const chunks = response.body[Symbol.asyncIterator]();
   try {
@@ -126,7 +134,8 @@ export async function pump(
       if (host.valve.opened !== null) await host.valve.opened;
       if (done === true) return 'the stream of its reply ended before the answer';
       if (!take(value)) {
-        void linger(chunks, response, host.clock);
+        const rest = linger(chunks, response, host.clock);
+        if (mark !== undefined) mark.rest = rest;
         return '';
       }
     }

@@ -73,7 +73,7 @@ export class GetStream {
   /** False: there is none to be had. */
   private async stand(): Promise<boolean> {
     const { host, mark } = this;
-    const response = await host.door.send({
+    const response = await host.streamDoor.send({
       method: 'GET',
       headers: this.session.getHeaders(mark.lastEventId),
       signal: this.leaving.signal,

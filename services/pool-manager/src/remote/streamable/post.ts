@@ -37,6 +37,10 @@ export class Post {
   private readonly mark: Mark = { lastEventId: null, retryMs: null };
   private ended = false;
   private closed = false;
+  /** Of its reply, behind the answer. */
+  get rest(): Promise<void> | undefined {
+    return this.mark.rest;
+  }
 
   constructor(host: RemoteHost, session: Session, out: Outgoing, hooks: PostHooks) {
     this.host = host;

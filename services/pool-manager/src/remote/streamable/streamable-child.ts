@@ -32,6 +32,8 @@ export class StreamableChild implements Child {
   private readonly late = new Set<Timer>();
   private readonly leaving = new AbortController();
   private stream: GetStream | null = null;
+  /** `initialize`. */
+  private first: Post | null = null;
   /** The introduction is on its way; nothing may overtake it. */
   private introducing: Promise<void> | null = null;
   private losing: Timer | null = null;
@@ -90,6 +92,7 @@ export class StreamableChild implements Child {
       over: () => this.over(out.id),
     });
     this.posts.set(out.id, post);
+    if (out.method === 'initialize') this.first = post;
     if (this.losing !== null) post.fail(gone(false));
     else void post.run(this.introducing);
   }
@@ -122,6 +125,8 @@ export class StreamableChild implements Child {
   }
 
   private async introduce(out: Outgoing): Promise<void> {
+    // On the same connection as `initialize`, where that can be had: its rest is waited for.
+    await this.first?.rest;
     await this.tell(out);
     if (this.exited === null) {
       const stream = new GetStream(this.host, this.session, () => this.lost(null));
@@ -131,6 +136,7 @@ export class StreamableChild implements Child {
       await this.orLater(stream.tried, STREAM_MS);
     }
     this.introducing = null;
+    this.first = null;
   }
 
   private orLater(settled: Promise<void>, ms: number): Promise<void> {
@@ -197,7 +203,7 @@ export class StreamableChild implements Child {
     this.leaving.abort();
     for (const post of [...this.posts.values()]) post.leave();
     await this.goodbye();
-    await this.host.door.close();
+    await Promise.all([this.host.door.close(), this.host.streamDoor.close()]);
   }
 
   /** 405: the server ends its sessions itself. */

@@ -20,6 +20,7 @@ export function remoteSpec(url: string, more: Partial<HttpSpec> = {}): ServerSpe
       plain: true,
       cidrs: LOOPBACK,
       maxConnections: 8,
+      maxSessions: 64,
       connectMs: 5_000,
       headersMs: 5_000,
       idleStreamMs: 5_000,
