@@ -26,6 +26,8 @@ export interface ExchangeDeps {
   /** How long a later round waits for its caller when the link broke under it (design §4 amendment 6). */
   readonly rejoinMs: number;
   readonly queueMs: () => number;
+  /** How often who waits for a process is told so, if it wants progress. */
+  readonly tellMs: number;
   readonly flow: AudienceDeps;
   /** Absent: nobody is told that a session's state is gone. */
   readonly keptState: KeptState | undefined;

@@ -12,6 +12,7 @@ import type { ExchangeDeps } from './dispatch-contract.ts';
 import { failureOf } from './dispatch-failure.ts';
 import { leaseRequest, ownerOf } from './dispatch-lease.ts';
 import { ExchangeTime, type TimeTerms } from './dispatch-time.ts';
+import { telling } from './dispatch-waiting.ts';
 import { faultOf } from './errors.ts';
 import type { OpenStream, Ownership, StreamReply, TaskedUpstream } from './link/contract.ts';
 import { Audience, type Listener } from './parked/audience.ts';
@@ -281,12 +282,12 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   private async begin(): Promise<void> {
     this.time.starts();
     const { connector, pools } = this.deps;
-    const profile = connector.known(this.spec) ?? (await connector.profile(this.spec, this.signal));
+    const profile = connector.known(this.spec) ?? (await this.waited(connector.profile(this.spec, this.signal)));
     if (this.done) return;
     // A little less than our own deadline, so that "busy" is said rather than "not started".
     const waitMs = Math.max(0, Math.min(this.deps.queueMs(), this.time.leftMs - 20));
     const request = leaseRequest(this, profile, { owner: this.owner, waitMs, asks: this.deps.parked !== undefined });
-    const lease = await pools.lease(request);
+    const lease = await this.waited(pools.lease(request));
     if (this.done) {
       lease.release();
       return;
@@ -301,6 +302,11 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     // Also where the process was told of nothing: a question that it asks all the same says what this caller lacks.
     const legacy = profile.era === 'legacy' && mayAsk(this.spec);
     if (!this.done && legacy) this.deps.parked?.attach(lease.connection, this);
+  }
+
+  private waited<T>(work: Promise<T>): Promise<T> {
+    const { clock, tellMs } = this.deps;
+    return this.head.progress ? telling(work, clock, tellMs, (m, bytes) => this.event(m, bytes)) : work;
   }
 
   /** Once, and only if the caller has seen nothing of it. */

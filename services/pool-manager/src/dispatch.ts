@@ -52,6 +52,7 @@ export interface DispatcherDeps {
   readonly maxCallMs?: number;
   readonly batonMs?: number;
   readonly rejoinMs?: number;
+  readonly tellMs?: number;
   /** The place of subscriptions and of roots changes; without them the one is refused, the other ignored. */
   readonly listen?: Dispatcher['listen'];
   readonly notify?: (head: Notify) => void;
@@ -97,6 +98,7 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
     batonMs: deps.batonMs ?? 3_000,
     rejoinMs: deps.rejoinMs ?? 5_000,
     queueMs: () => config.current().limits.queueMs,
+    tellMs: deps.tellMs ?? 10_000,
     flow: {
       now: () => clock.now(),
       maxQueuedBytes: deps.maxQueuedBytes ?? 1024 * 1024,

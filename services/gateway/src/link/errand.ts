@@ -116,7 +116,6 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
     switch (head.kind) {
       case 'event': {
         this.#seenSeq = head.seq;
-        this.#started = true;
         if (this.spec.deadlineMs !== null) this.#deadlineAt = this.#deps.clock.now() + this.spec.deadlineMs;
         if (this.#silent && head.method === 'notifications/progress') return undefined;
         const taking = this.#listener.event(head.method, body, head.seq);
