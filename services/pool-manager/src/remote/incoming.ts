@@ -13,9 +13,11 @@ export interface Said {
 
 export type Unreadable = 'not-utf8' | 'not-json';
 
-/** May write into `bytes`. */
-export function readSaid(bytes: Uint8Array): Said | Unreadable {
-  if (!isUtf8(bytes)) return 'not-utf8';
+/** May write into `body`. */
+export function readSaid(body: Uint8Array): Said | Unreadable {
+  if (!isUtf8(body)) return 'not-utf8';
+  // Some servers put a byte order mark before JSON, which its readers may ignore (RFC 8259 §8.1).
+  const bytes = body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
   withoutBreaks(bytes);
   const found = scanned(bytes);
   return found !== null && (found.kind === 'object' || found.kind === 'array') ? { line: bytes, found } : 'not-json';

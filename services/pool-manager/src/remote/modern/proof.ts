@@ -9,7 +9,7 @@ import type { RemoteHost } from '../host.ts';
 import { readSaid } from '../incoming.ts';
 import { type Outgoing, outgoing } from '../outgoing.ts';
 import { wholeBody } from '../reply/body.ts';
-import type { Refusal } from '../reply/read-reply.ts';
+import { mediaType, type Refusal } from '../reply/read-reply.ts';
 import { requestHeaders } from './request-headers.ts';
 
 const PROOF_MS = 5_000;
@@ -45,7 +45,7 @@ export async function isModern(host: RemoteHost, refused: Outgoing, signal: Abor
       response.discard();
       return false;
     }
-    const json = response.headers.get('content-type')?.startsWith('application/json') === true;
+    const json = mediaType(response.headers.get('content-type')) === 'application/json';
     if (response.status !== 200 || !json) {
       response.discard();
       return true;

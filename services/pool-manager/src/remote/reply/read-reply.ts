@@ -49,11 +49,6 @@ const LINGER_MS = 1_000;
 export async function readReply(host: RemoteHost, response: RemoteResponse, of: ReplyOf): Promise<ReplyEnd> {
   const { status, headers } = response;
   const type = mediaType(headers.get('content-type'));
-  const coding = headers.get('content-encoding');
-  if (coding !== undefined && coding !== 'identity') {
-    response.discard();
-    return broken(`it answered in the coding "${coding.slice(0, 40)}", which was not asked for`);
-  }
   if (status < 200 || status > 299) return readRefusal(host, response, of.id);
   if (type === 'text/event-stream') return readStream(host, response, of);
   if (type === 'application/json') return readOne(host, response, of);
@@ -198,7 +193,8 @@ function unreadable(why: 'not-utf8' | 'not-json'): string {
   return why === 'not-utf8' ? 'it is not UTF-8' : 'it is not a JSON message';
 }
 
-function mediaType(value: string | undefined): string {
+/** `''`: none. */
+export function mediaType(value: string | undefined): string {
   return (value ?? '').split(';', 1)[0]!.trim().toLowerCase();
 }
 

@@ -9,7 +9,7 @@ import { EventStream } from '../events/event-stream.ts';
 import { failed, mostOpen, type RemoteHost } from '../host.ts';
 import { answered, readSaid } from '../incoming.ts';
 import { cancelledId, type Outgoing, outgoing } from '../outgoing.ts';
-import { failureOfError, pump, readRefusal, tellTooLong } from '../reply/read-reply.ts';
+import { failureOfError, mediaType, pump, readRefusal, tellTooLong } from '../reply/read-reply.ts';
 import { failureOfStatus } from '../reply/status.ts';
 import { endpointOf } from './endpoint.ts';
 
@@ -153,7 +153,7 @@ export class SseChild implements Child {
         idleStreamMs: 0,
       });
       const { status, headers } = response;
-      if (status !== 200 || headers.get('content-type')?.startsWith('text/event-stream') !== true) {
+      if (status !== 200 || mediaType(headers.get('content-type')) !== 'text/event-stream') {
         response.discard();
         const { words } = failureOfStatus({ status, headers, now: host.clock.now() });
         return this.over('spawn-failed', status === 200 ? 'it did not answer with an event stream' : words);

@@ -7,7 +7,7 @@ import { RemoteError, type RemoteResponse } from '../contract.ts';
 import { EventStream } from '../events/event-stream.ts';
 import type { RemoteHost } from '../host.ts';
 import { readSaid } from '../incoming.ts';
-import { type Mark, pump, tellTooLong } from '../reply/read-reply.ts';
+import { type Mark, mediaType, pump, tellTooLong } from '../reply/read-reply.ts';
 import type { Session } from './session.ts';
 
 const FIRST_PAUSE_MS = 1_000;
@@ -83,7 +83,7 @@ export class GetStream {
     });
     this.settled();
     const { status, headers } = response;
-    if (status === 200 && headers.get('content-type')?.startsWith('text/event-stream') === true) {
+    if (status === 200 && mediaType(headers.get('content-type')) === 'text/event-stream') {
       this.stood = true;
       await this.read(response);
       return true;

@@ -111,6 +111,17 @@ describe('how a modern server is reached', () => {
     assert.equal((await s.answerTo(1)).text, body.replaceAll('\n', ' ').replaceAll('\r', ' '));
   });
 
+  it('a byte order mark before JSON is nothing, and types are compared as HTTP does', async () => {
+    const s = await open(({ message }, response) => {
+      const type = message.id === 1 ? 'Application/JSON; charset=utf-8' : 'Text/Event-Stream;x=y';
+      response.writeHead(200, { 'content-type': type });
+      response.end(message.id === 1 ? `\ufeff${JSON.stringify(result(1))}` : event(result(2)));
+    });
+    s.sends(call(1));
+    s.sends(call(2));
+    await Promise.all([s.answerTo(1), s.answerTo(2)]);
+  });
+
   it('cancelled: the reply is let go, and nothing is sent (§4.3 "Cancel")', async () => {
     const s = await open((_told, response) => events(response));
     s.sends(call(1));
