@@ -19,7 +19,8 @@ async function act(client: MatrixClient, kind: Kind): Promise<void> {
 function faithful(kind: Kind, params: Json): void {
   if (kind === 'form') assert.deepEqual(params.requestedSchema, FORM);
   if (kind === 'url') assert.equal(params.url, LINK);
-  if (kind === 'form' || kind === 'url') assert.match(String(params.message), /^Server "[a-z-]+" asks: (Which|Sign)/);
+  if (kind === 'form' || kind === 'url')
+    assert.match(String(params.message), /^Server "[a-z0-9-]+" asks: (Which|Sign)/);
   if (kind !== 'sampling') return;
   const { includeContext, ...rest } = params;
   const { includeContext: _scoped, ...asked } = QUESTIONS.sampling!.params;

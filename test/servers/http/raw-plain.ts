@@ -44,8 +44,10 @@ export function plainAnswers(wish: RawWish): Plain {
 
   const both = (seen: Seen): unknown => {
     const params = seen.message?.params ?? {};
-    if (seen.message?.method === 'tools/list') return { tools };
-    if (seen.message?.method !== 'tools/call') return null;
+    const method = seen.message?.method ?? '';
+    if (wish.methods?.[method]) return wish.methods[method](params, seen);
+    if (method === 'tools/list') return { tools };
+    if (method !== 'tools/call') return null;
     const args = (params.arguments ?? {}) as Json;
     return wish.call?.(String(params.name), args, seen) ?? text(JSON.stringify({ name: params.name, arguments: args }));
   };
@@ -69,7 +71,7 @@ export function plainAnswers(wish: RawWish): Plain {
     }
     const result = both(seen) as Json | null;
     if (result === null) return reply.json(errorOf(seen, -32601, 'Method not found'), 404);
-    const cached = message.method === 'tools/list' ? CACHED : {};
+    const cached = /list$|read$/.test(message.method ?? '') ? CACHED : {};
     return send(reply, resultOf(seen, { resultType: 'complete', ...cached, ...result }));
   };
 

@@ -58,6 +58,8 @@ export interface RawWish {
   readonly capabilities?: Json;
   /** Gives the result of a call; default: the text says name and arguments. */
   readonly call?: (name: string, args: Json, seen: Seen) => unknown;
+  /** Results of other methods. */
+  readonly methods?: Readonly<Record<string, (params: Json, seen: Seen) => unknown>>;
   /** Default: loopback by its number. */
   readonly host?: string;
   readonly port?: number;

@@ -70,17 +70,26 @@ export function createRecorder(file: string): Recorder {
       }
     },
     listenIn(outgoing) {
-      const isStream = () => String(outgoing.getHeader('content-type')).startsWith('text/event-stream');
+      let given: Readonly<Record<string, unknown>> = {};
+      const headerOf = (name: string) => outgoing.getHeader(name) ?? given[name];
+      const isStream = () => String(headerOf('content-type')).startsWith('text/event-stream');
       const split = splitter(isStream);
       const look = (chunk: unknown, ended: boolean) => {
         const text =
           typeof chunk === 'string' ? chunk : chunk instanceof Uint8Array ? Buffer.from(chunk).toString() : '';
-        const pid = numberOf(outgoing.getHeader('mcp-session-id'));
+        const pid = numberOf(headerOf('mcp-session-id'));
         for (const message of split(text, ended).flatMap((one) => (isList(one) ? one : [one]))) {
           write({ by: 'server', pid, message: message as Readonly<Record<string, unknown>> });
         }
       };
-      const { write: plainWrite, end: plainEnd } = outgoing;
+      const { write: plainWrite, end: plainEnd, writeHead: plainHead } = outgoing;
+      // What is given to it, no `getHeader` tells afterwards.
+      outgoing.writeHead = function begun(this: ServerResponse, ...args: Parameters<ServerResponse['writeHead']>) {
+        const headers = args.find((arg) => typeof arg === 'object');
+        const pairs = Object.entries((headers ?? {}) as Readonly<Record<string, unknown>>);
+        given = Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value]));
+        return plainHead.apply(this, args);
+      } as ServerResponse['writeHead'];
       outgoing.write = function written(this: ServerResponse, ...args: Parameters<ServerResponse['write']>) {
         look(args[0], false);
         return plainWrite.apply(this, args);
