@@ -7,6 +7,7 @@ import type { KeptState } from './lease/kept-state.ts';
 import type { Ownership } from './link/contract.ts';
 import type { AudienceDeps } from './parked/audience.ts';
 import type { Parked } from './parked/contract.ts';
+import type { Returns } from './parked/returns.ts';
 import type { Lease, Pools } from './pool/contract.ts';
 import type { Connector, Log, ResultHead } from './raise/contract.ts';
 import type { Adopted } from './tasks/tasks.ts';
@@ -21,6 +22,9 @@ export interface ExchangeDeps {
   readonly log: Log;
   /** Takes what upstreams ask; absent: nothing that asks is declared to them. */
   readonly parked: Parked | undefined;
+  readonly returns: Returns;
+  /** How long a process is kept for a caller that it asked. */
+  readonly humanMs: () => number;
   /** How long an answered call waits for its turn before it goes on beside the one that runs. */
   readonly batonMs: number;
   /** How long a later round waits for its caller when the link broke under it (design §4 amendment 6). */

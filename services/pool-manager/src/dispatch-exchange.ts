@@ -1,24 +1,25 @@
 // One exchange on its way through this node: claim, profile, lease, call, answer (design §2, §4). It is settled exactly
 // once, whatever happens, and gives its lease back whatever happens. Nothing is run twice but safe methods, once, when
-// their process died under them (dispatch-again.ts). What its server asks is parked/held.ts; here it only knows that time stands still.
+// their process died under them (dispatch-again.ts). What its server asks is parked/held.ts.
 
 import { mayAsk, type ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Open, Principal } from '@lockkeeper/protocol/link/frames';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
-import type { Timer } from '@lockkeeper/state/clock';
 import { heardOf, isSafe, mayGoAgain } from './dispatch-again.ts';
 import type { ExchangeDeps } from './dispatch-contract.ts';
-import { failureOf } from './dispatch-failure.ts';
+import { failureOf, notMine } from './dispatch-failure.ts';
 import { leaseRequest, ownerOf } from './dispatch-lease.ts';
-import { ExchangeTime, type TimeTerms } from './dispatch-time.ts';
+import { Leaving, type LeftExchange } from './dispatch-leaving.ts';
+import { ExchangeTime, termsOf } from './dispatch-time.ts';
 import { telling } from './dispatch-waiting.ts';
 import { faultOf } from './errors.ts';
-import type { OpenStream, Ownership, StreamReply, TaskedUpstream } from './link/contract.ts';
+import type { OpenStream, StreamReply, TaskedUpstream } from './link/contract.ts';
 import { Audience, type Listener } from './parked/audience.ts';
 import type { Ended } from './parked/contract.ts';
 import { Held, type HeldExchange } from './parked/held.ts';
 import type { AskTerms } from './parked/parking.ts';
+import type { ReturnTo } from './parked/returns.ts';
 import { passedState, type StateText } from './parked/state-text.ts';
 import type { TurnHost } from './parked/turn.ts';
 import type { Lease } from './pool/contract.ts';
@@ -27,18 +28,19 @@ import type { FaultHead, Question, ResultHead, UpstreamCall, UpstreamReply, Visi
 
 type EndReason = 'cancelled' | 'timeout' | 'lost' | 'draining' | 'too-slow' | 'start-failed' | 'expired';
 
-export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchange {
+export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchange, LeftExchange {
   readonly head: Open;
   latest: Open;
   readonly spec: ServerSpec;
   private readonly deps: ExchangeDeps;
   private readonly owner: string;
+  private readonly back: ReturnTo | undefined;
   body: Uint8Array;
   readonly audience: Audience;
   private readonly first: Listener;
   private readonly time: ExchangeTime;
   private held: Held | null = null;
-  private absence: Timer | null = null;
+  private readonly leavers: Leaving;
   private leaving: AbortController | null = null;
   private lease: Lease | null = null;
   private upstream: UpstreamCall | null = null;
@@ -49,8 +51,9 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   /** The call that runs, as its connection knows it. */
   asker: Open;
 
-  constructor(deps: ExchangeDeps, spec: ServerSpec, head: Open, body: Uint8Array, reply: StreamReply) {
+  constructor(deps: ExchangeDeps, spec: ServerSpec, head: Open, body: Uint8Array, reply: StreamReply, back?: ReturnTo) {
     this.deps = deps;
+    this.back = back;
     this.spec = spec;
     this.owner = ownerOf(spec, head, deps.node);
     this.head = head;
@@ -59,8 +62,9 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     this.body = body;
     this.audience = new Audience(deps.flow, head.onVanish === 'keep');
     this.first = this.audience.join(reply);
+    this.leavers = new Leaving(deps.clock, deps.rejoinMs);
     const over = (during: 'start' | 'call') => this.overdue(during);
-    this.time = new ExchangeTime(deps.clock, () => this.timeTerms(), over);
+    this.time = new ExchangeTime(deps.clock, () => termsOf(deps, spec, head), over);
   }
 
   get principal(): Principal {
@@ -81,8 +85,10 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   /** Never rejects. */
   async run(): Promise<void> {
     try {
-      const claim = await this.deps.ownership.claim(this.spec.tenant, this.owner);
-      if (this.mine(claim)) await this.begin();
+      if (this.back?.unclaimed === true) return await this.begin();
+      const fault = notMine(await this.deps.ownership.claim(this.spec.tenant, this.owner), this.spec);
+      if (fault !== null) this.refuse(fault);
+      else if (!this.done) await this.begin();
     } catch (error) {
       this.failed(error);
     }
@@ -110,8 +116,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
       this.audience.fault(faultOf('unknown-exchange'), (one) => one === listener);
       return stream;
     }
-    this.absence?.clear();
-    this.absence = null;
+    this.leavers.end();
     if (head.wait === true) this.held?.waits(listener, round);
     else {
       this.latest = head;
@@ -131,8 +136,12 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     return this.tasks || this.asked;
   }
 
-  private get asked(): boolean {
+  get asked(): boolean {
     return this.held !== null && this.held.parking.set.round > 0;
+  }
+
+  get awaiting(): boolean {
+    return this.held?.parking.awaiting === true;
   }
 
   /** Its states name a life of the node that is over. */
@@ -213,9 +222,9 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     if (this.done) return;
     this.upstream = null;
     if (head.resultType !== 'input_required') {
-      const { lease, deps } = this;
+      const { lease } = this;
       const tasked = head.resultType === 'task' && lease !== null;
-      const adopted = tasked ? deps.adopt?.(this.head, head, members, lease) : undefined;
+      const adopted = tasked ? this.deps.adopt?.(this.head, head, members, lease) : undefined;
       if (adopted?.kept === true) this.lease = null;
       this.finish({ kind: 'result', head: adopted?.head ?? head, members: adopted?.members ?? members });
       return;
@@ -223,8 +232,9 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     // Between modern peers nothing is held here: the state is the server's own (design §1 "raise").
     if (this.head.downstreamEra === 'legacy') this.asking()?.inputRequired(head, members);
     else {
-      const state = head.state === undefined ? {} : { state: passedState(head.state) };
-      this.finish({ kind: 'result', head: { ...head, ...state }, members });
+      const mark = this.lease === null ? '' : this.deps.returns.mark(this.lease.connection);
+      this.lease?.expect?.(this.deps.humanMs());
+      this.finish({ kind: 'result', head: { ...head, state: passedState(head.state, mark) }, members });
     }
   }
 
@@ -256,27 +266,8 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     return this.held;
   }
 
-  /** Vanishing (design §4 amendment 6). After an `input_required` was delivered nobody needs to be there. */
   private gone(listener: Listener, how: 'close' | 'break'): void {
-    if (this.done || !this.audience.has(listener)) return;
-    const others = this.audience.size > 1;
-    if (others || this.head.onVanish === 'keep' || this.held?.parking.awaiting === true) this.audience.leave(listener);
-    else if (how === 'close') this.cancel('the client left');
-    else if (this.held === null || this.held.parking.set.round === 0) this.cancel('the link broke');
-    else {
-      this.audience.leave(listener);
-      this.absence ??= this.deps.clock.setTimer(this.deps.rejoinMs, () => {
-        this.absence = null;
-        if (this.audience.size === 0 && this.held?.parking.awaiting !== true) this.cancel('the link broke');
-      });
-    }
-  }
-
-  private mine(claim: Awaited<ReturnType<Ownership['claim']>>): boolean {
-    if (claim.kind === 'moved') this.refuse(faultOf('moved', { node: claim.node }));
-    // Only what lives in one process must not be served twice (design §4 "Who owns a pool key").
-    else if (claim.kind === 'unreachable' && this.spec.isolation === 'session') this.refuse(faultOf('unavailable'));
-    return !this.done;
+    if (!this.done && this.audience.has(listener)) this.leavers.gone(this, listener, how);
   }
 
   private async begin(): Promise<void> {
@@ -286,7 +277,10 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     if (this.done) return;
     // A little less than our own deadline, so that "busy" is said rather than "not started".
     const waitMs = Math.max(0, Math.min(this.deps.queueMs(), this.time.leftMs - 20));
-    const request = leaseRequest(this, profile, { owner: this.owner, waitMs, asks: this.deps.parked !== undefined });
+    const request = leaseRequest(this, profile, {
+      ...{ owner: this.owner, waitMs, back: this.back?.connection },
+      asks: this.deps.parked !== undefined,
+    });
     const lease = await this.waited(pools.lease(request));
     if (this.done) {
       lease.release();
@@ -344,16 +338,6 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     };
   }
 
-  private timeTerms(): TimeTerms {
-    const { deps, spec, head } = this;
-    return {
-      deadlineMs: head.deadlineMs,
-      startMs: spec.startTimeoutMs + deps.probeMs + deps.queueMs(),
-      callMs: spec.callTimeoutMs,
-      maxCallMs: deps.maxCallMs,
-    };
-  }
-
   private failed(error: unknown): void {
     if (this.done) return;
     const { head, spec, running, deps } = this;
@@ -392,7 +376,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     if (this.done) return false;
     this.done = true;
     this.time.stop();
-    this.absence?.clear();
+    this.leavers.end();
     this.deps.settled(this, how, this.time.spentMs);
     return true;
   }

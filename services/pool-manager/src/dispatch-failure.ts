@@ -1,6 +1,7 @@
 // What an exchange is told when its process could not be had, and what its operator reads of it.
 
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { Claim } from '@lockkeeper/state/nodes/ownership';
 import { faultOf } from './errors.ts';
 import { StateLostError } from './lease/kept-state.ts';
 import { BusyError } from './pool/contract.ts';
@@ -31,4 +32,11 @@ export function failureOf(error: unknown, { xid, spec, running, log }: Failing):
   }
   log.warn({ ...where, err: error }, 'exchange failed');
   return faultOf('internal', { mayHaveRun: running });
+}
+
+/** Null: this node may serve it, or nobody can say and it does no harm. */
+export function notMine(claim: Claim, { isolation }: Pick<ServerSpec, 'isolation'>): FaultHead | null {
+  if (claim.kind === 'moved') return faultOf('moved', { node: claim.node });
+  // Only what lives in one process must not be served twice (design §4 "Who owns a pool key").
+  return claim.kind === 'unreachable' && isolation === 'session' ? faultOf('unavailable') : null;
 }

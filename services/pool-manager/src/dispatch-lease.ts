@@ -7,6 +7,7 @@ import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { LeaseRequest } from './pool/contract.ts';
 import { carried, letsAsk } from './raise/carry.ts';
+import type { Connection } from './raise/contract.ts';
 
 /** The gateway makes the same from the same, to choose the node; of what is spread over several, this node's share. */
 export function ownerOf(spec: ServerSpec, head: Pick<Open, 'principal' | 'session'>, node: string): string {
@@ -28,6 +29,8 @@ export interface AskingHow {
   readonly waitMs: number;
   /** Upstreams may ask, so what they are told of their client matters. */
   readonly asks: boolean;
+  /** The process that asked before. */
+  readonly back: Connection | undefined;
 }
 
 export function leaseRequest(asking: Asking, profile: Profile, how: AskingHow): LeaseRequest {
@@ -46,6 +49,7 @@ export function leaseRequest(asking: Asking, profile: Profile, how: AskingHow): 
     fingerprint,
     alone: spec.isolation === 'exclusive' || letsAsk(capabilities),
     waitMs,
+    ...(how.back === undefined ? {} : { back: how.back }),
     get signal() {
       return asking.signal;
     },

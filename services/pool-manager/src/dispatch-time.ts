@@ -1,7 +1,10 @@
 // The one timer of an exchange: for its start, then for its call. Progress gives a call its time anew, up to a maximum
 // (protocol.md §4.7). The time stands still while people think, or while the call waits for its turn (design §4).
 
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { Open } from '@lockkeeper/protocol/link/frames';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
+import type { ExchangeDeps } from './dispatch-contract.ts';
 
 export interface TimeTerms {
   /** What the caller gives it, ms. */
@@ -10,6 +13,14 @@ export interface TimeTerms {
   readonly callMs: number;
   /** Progress keeps a call alive, but not for ever (26/cancel "maximum timeout"). */
   readonly maxCallMs: number;
+}
+
+export function termsOf(
+  { probeMs, queueMs, maxCallMs }: Pick<ExchangeDeps, 'probeMs' | 'queueMs' | 'maxCallMs'>,
+  { startTimeoutMs, callTimeoutMs }: ServerSpec,
+  { deadlineMs }: Open,
+): TimeTerms {
+  return { deadlineMs, startMs: startTimeoutMs + probeMs + queueMs(), callMs: callTimeoutMs, maxCallMs };
 }
 
 export class ExchangeTime {

@@ -11,6 +11,7 @@ import { faultOf } from './errors.ts';
 import type { KeptState } from './lease/kept-state.ts';
 import type { Dispatcher, OpenStream, Ownership, StreamReply } from './link/contract.ts';
 import type { Ended, Parked } from './parked/contract.ts';
+import { createReturns } from './parked/returns.ts';
 import { readState } from './parked/state-text.ts';
 import type { Pools } from './pool/contract.ts';
 import type { Connector, Log } from './raise/contract.ts';
@@ -86,6 +87,7 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
   let draining = false;
   let repeats = 0;
 
+  const returns = createReturns(deps.node ?? '');
   const exchangeDeps: ExchangeDeps = {
     node: deps.node ?? '',
     connector: deps.connector,
@@ -94,6 +96,8 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
     clock,
     log,
     parked: deps.parked,
+    returns,
+    humanMs: () => config.current().limits.humanMs,
     keptState: deps.keptState,
     batonMs: deps.batonMs ?? 3_000,
     rejoinMs: deps.rejoinMs ?? 5_000,
@@ -125,13 +129,18 @@ export function createDispatcher(deps: DispatcherDeps): DrainingDispatcher {
     if (head.wait === true || state?.kind === 'held' || (head.state !== undefined && state === null)) {
       return rejoin(head, body, reply, state);
     }
-    if (draining) return refuse(reply, faultOf('draining'));
+    const back = state?.mark === undefined ? undefined : returns.find(state.mark);
+    // While its process lives a retry is served to the end (design §5 "Drain").
+    if (draining && back === undefined) return refuse(reply, faultOf('draining'));
     const spec = specOf(head);
     if (spec === null) return refuse(reply, faultOf('stale-config'));
     // A modern server's own state goes back to it as it was; nothing of the earlier rounds is here.
     const again = table.get(head.xid) === undefined ? head.xid : `${head.xid}~${++repeats}`;
-    const first = state === null ? head : { ...head, xid: again, state: state.state };
-    return begin(new DispatchedExchange(exchangeDeps, spec, first, body, reply), reply);
+    if (state === null) return begin(new DispatchedExchange(exchangeDeps, spec, head, body, reply), reply);
+    const { state: _ours, ...rest } = head;
+    const first = { ...rest, xid: again, ...(state.state === undefined ? {} : { state: state.state }) };
+    const to = back === undefined ? undefined : { connection: back, unclaimed: draining };
+    return begin(new DispatchedExchange(exchangeDeps, spec, first, body, reply, to), reply);
   }
 
   /** A retry or a join of what is held here; found by its id, whatever the configuration says by now. */

@@ -11,7 +11,10 @@ export interface LinkRequest extends Omit<Open, 'kind' | 'stream'> {
   readonly body: Uint8Array;
   /** Lists, reads and discover: sent once more elsewhere when a node is lost after `started` (design §2). */
   readonly safe: boolean;
-  /** With `incarnation`: the id of that node. One that is not known yet is waited for; one with another life is gone. */
+  /**
+   * The id of the node to be asked first. With `incarnation` that one alone: if it is not known yet it is waited for,
+   * and with another life it is gone.
+   */
   readonly node?: string;
 }
 

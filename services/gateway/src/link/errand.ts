@@ -92,12 +92,20 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
     const { incarnation, owner, nodes } = this.spec;
     if (incarnation !== undefined) this.#beginAt(incarnation);
     else {
-      const peer = this.#deps.peers.choose(owner, this.#tried, nodes);
+      const peer = this.#before() ?? this.#deps.peers.choose(owner, this.#tried, nodes);
       if (peer !== undefined) this.#send(peer);
       // All that may take it were tried: they may have changed their minds after a pause.
       else if (this.#tried !== null && this.#tried.size > 0) this.#pause();
       else this.#awaitNode('No pool manager can be reached.');
     }
+  }
+
+  /** The node that answered before, once: it may drain by now, or the key may be another's. */
+  #before(): NodePeer | undefined {
+    const { node } = this.spec;
+    if (node === undefined || this.#attempts > 0) return undefined;
+    const peer = this.#deps.peers.withId(node);
+    return peer === undefined || peer.channel === null ? undefined : peer;
   }
 
   /** Ends it from this side: the caller left, its deadline came, or its link closes. */

@@ -23,8 +23,9 @@ export interface StateContent {
   readonly name: string;
   /** Of the server. */
   readonly era: Era;
-  /** The node that holds the exchange; null when nothing is held (a modern upstream). */
+  /** The node that holds the exchange, or that answered before. */
   readonly node: string | null;
+  /** Null when nothing is held (a modern upstream): then any node will do. */
   readonly incarnation: string | null;
   /** The inner state; null when the upstream sent none, and then none goes upstream (protocol.md §5.1). */
   readonly state: string | null;

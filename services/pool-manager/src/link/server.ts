@@ -73,7 +73,8 @@ export function createLinkServer(deps: LinkServerDeps): LinkServer {
 
   function refuses(head: Open | Listen): Parameters<GatewayPeer['endListens']>[0] | null {
     const named = head.kind === 'open' ? head.incarnation : undefined;
-    const continues = named !== undefined || (head.kind === 'open' && head.wait === true);
+    // A modern server's state names no life of a node, but perhaps a process that lives here: the dispatcher knows.
+    const continues = named !== undefined || (head.kind === 'open' && (head.wait === true || head.state !== undefined));
     if (named !== undefined && named !== deps.incarnation()) {
       return fault('lost', 'The node that ran this was restarted.', true);
     }

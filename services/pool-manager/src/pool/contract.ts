@@ -17,6 +17,8 @@ export interface LeaseRequest {
   /** The projection a fresh process is initialised with; `fingerprint` is its text ('' for modern upstreams). */
   readonly capabilities: ClientCapabilities;
   readonly fingerprint: string;
+  /** The process that it would be back at. Any other will do when it is gone, or busy where only one may run. */
+  readonly back?: Connection;
   /** The caller must be alone on the connection: `exclusive`, or a legacy process that may be asked (the baton). */
   readonly alone: boolean;
   /** Longest wait in the queue, ms (limits.queueMs or the call's time left, whichever is less). */
@@ -31,6 +33,8 @@ export interface Lease {
   park?(): void;
   /** Runs again. Rejects with the abort reason, or when the child has ended. */
   resume?(signal: AbortSignal): Promise<void>;
+  /** Its caller has been asked and may be back within this time: the process is kept for him if nobody needs its place. */
+  expect?(ms: number): void;
   /**
    * Gives the right to run back; idempotent. The pool itself decides whether the process lives on: it reads the
    * connection's taint, and `tainted` here says that this very call gave no sign of having ended (design §5 "Taint").

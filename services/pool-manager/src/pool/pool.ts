@@ -6,7 +6,7 @@ import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { PoolLease } from '../lease/lease.ts';
 import { Turns } from '../lease/turns.ts';
 import { Waiter } from '../lease/waiter.ts';
-import { StartError } from '../raise/contract.ts';
+import { type Connection, StartError } from '../raise/contract.ts';
 import { BusyError, type LeaseRequest, type QueueState } from './contract.ts';
 import { type End, endOf } from './ends.ts';
 import type { PoolFacts } from './facts.ts';
@@ -62,7 +62,7 @@ export class Pool {
   get minWarm(): number {
     const { isolation, pool } = this.spec;
     if (this.cold) return 0;
-    return isolation === 'shared' || isolation === 'exclusive' ? pool.minWarm : 0;
+    return isolation === 'shared' || this.facts.mode === 'once' ? pool.minWarm : 0;
   }
 
   get max(): number {
@@ -75,6 +75,8 @@ export class Pool {
   }
 
   lease(request: LeaseRequest): Promise<PoolLease> {
+    const asked = request.back === undefined ? undefined : this.childOf(request.back);
+    if (asked !== undefined) return Promise.resolve(this.grant(asked, request.owner));
     const child = this.waiters.size === 0 ? this.choose() : undefined;
     if (child !== undefined) return Promise.resolve(this.grant(child, request.owner));
     if (this.waiters.size >= this.host.maxQueue()) return Promise.reject(this.busy('queue-full', 2 * RETRY_AFTER_MS));
@@ -105,6 +107,7 @@ export class Pool {
     if (this.retired || this.host.closed()) return;
     const { health, caps, clock } = this.host;
     const { digest } = this.spec;
+    if (this.crowded) this.letGoOfAwaited();
     for (let wanted = startsWanted(this.counts()); wanted > 0; wanted--) {
       const gate = health.gate(digest, this.facts.key, clock.now());
       if (gate !== null) {
@@ -115,7 +118,7 @@ export class Pool {
       const cap = caps.full(this.spec);
       if (cap !== null) {
         // Nobody is put out for a spare.
-        if (this.waiters.size > 0) this.host.hungry(this, cap);
+        if (this.waiters.size > 0 && !this.letGoOfAwaited()) this.host.hungry(this, cap);
         return;
       }
       this.host.start(this);
@@ -126,7 +129,7 @@ export class Pool {
   choose(): PooledChild | undefined {
     let best: PooledChild | undefined;
     for (const child of this.children) {
-      if (!child.takes || (this.facts.mode === 'once' && child.state !== 'idle')) continue;
+      if (!child.takes || (this.facts.mode === 'once' && (child.state !== 'idle' || this.awaits(child)))) continue;
       const fewer = best === undefined ? -1 : child.holders.leases - best.holders.leases;
       if (best === undefined || fewer < 0 || (fewer === 0 && child.idleSince > best.idleSince)) best = child;
     }
@@ -134,9 +137,44 @@ export class Pool {
   }
 
   grant(child: PooledChild, owner: string): PoolLease {
+    if (this.facts.mode === 'once') child.awaitedUntil = 0;
     const lease = child.grant(owner, (tainted) => this.freed(child, tainted));
+    lease.expect = (ms) => {
+      child.awaitedUntil = Math.max(child.awaitedUntil, this.host.clock.now() + ms);
+    };
     if (this.facts.mode === 'many' && child.holders.leases >= SPREAD_LEASES) this.grow();
     return lease;
+  }
+
+  /** Somebody whom it asked may be back. */
+  awaits(child: PooledChild): boolean {
+    return child.state === 'idle' && child.awaitedUntil > this.host.clock.now();
+  }
+
+  /** Only for the call that was there before: nobody else's is let into a process that is kept for one. */
+  private childOf(connection: Connection): PooledChild | undefined {
+    for (const child of this.children) {
+      if (child.connection !== connection) continue;
+      const free = child.state === 'idle' || this.facts.mode === 'many';
+      return child.live && !connection.gone && free ? child : undefined;
+    }
+    return undefined;
+  }
+
+  /** Full, and some of it is kept for callers who may never come back. */
+  private get crowded(): boolean {
+    const { starting, idle, busy, draining, max, waiting, mode } = this.counts();
+    return mode === 'once' && waiting > starting + draining && starting + idle + busy + draining >= max;
+  }
+
+  private letGoOfAwaited(): boolean {
+    if (this.facts.mode !== 'once') return false;
+    let oldest: PooledChild | undefined;
+    for (const child of this.children) {
+      if (this.awaits(child) && (oldest === undefined || child.idleSince < oldest.idleSince)) oldest = child;
+    }
+    if (oldest !== undefined) this.retireChild(oldest, endOf('room'));
+    return oldest !== undefined;
   }
 
   /** No new work for it; it ends when it is free, which may be now. */
@@ -172,7 +210,8 @@ export class Pool {
     for (const child of this.children) {
       if (child.state === 'dead') continue;
       // Retiring ones serve nobody new, so the rest must not count on them.
-      states[child.live && child.retiring !== null ? 'draining' : child.state]++;
+      const kept = this.facts.mode === 'once' && this.awaits(child) ? 'busy' : child.state;
+      states[child.live && child.retiring !== null ? 'draining' : kept]++;
       if (child.live && child.retiring === null) leastLeases = Math.min(leastLeases, child.holders.leases);
     }
     return {
@@ -203,8 +242,9 @@ export class Pool {
     const { isolation, keepsNothing, pool } = this.spec;
     if (this.retired) return endOf('reconfigured');
     if (!this.host.accepting() && this.waiters.size === 0) return endOf('closing');
+    if (!tainted && !child.tainted && child.awaitedUntil > this.host.clock.now()) return null;
     // Never lent again unless the operator says that nothing stays, and then only clean ones (design §5 table).
-    if (isolation === 'exclusive' && !(keepsNothing && !tainted && !child.tainted)) return endOf('one-call');
+    if (this.facts.mode === 'once' && !(keepsNothing && !tainted && !child.tainted)) return endOf('one-call');
     if (isolation === 'user' && tainted) return endOf('tainted');
     if (isolation !== 'session' && child.grants >= pool.maxUses) return endOf('uses');
     return null;

@@ -25,6 +25,8 @@ export class PooledChild {
   grants = 0;
   /** Owner key of the last lease: tells whose exclusive process this is. */
   owner = '';
+  /** Somebody whom it asked may be back until then (design §5 "Obligations"). */
+  awaitedUntil = 0;
   /** Takes no new work; why. */
   retiring: End | null = null;
   /** What it uses of the machine, as last read. */

@@ -10,7 +10,14 @@ export function sweepPool(pool: Pool, sessionIdleMs: number, now: number): void 
   // A session's state must last as long as the session may be idle.
   const idleMs = isolation === 'session' ? Math.max(settings.idleMs, sessionIdleMs) : settings.idleMs;
   const rules = { ...settings, isolation, minWarm: pool.minWarm, idleMs };
-  const children = [...pool.children].filter((child) => child.live && child.retiring === null).map(asView);
+  for (const child of pool.children) {
+    // Kept for one caller, who has not come back: it has had its one call.
+    const over = child.state === 'idle' && child.awaitedUntil > 0 && child.awaitedUntil <= now;
+    if (over && isolation === 'exclusive' && !pool.spec.keepsNothing) pool.retireChild(child, endOf('one-call'));
+  }
+  const children = [...pool.children]
+    .filter((child) => child.live && child.retiring === null && !pool.awaits(child))
+    .map(asView);
   for (const [{ child }, why] of stopsWanted(children, rules, now)) pool.retireChild(child, endOf(why));
   pool.grow();
 }

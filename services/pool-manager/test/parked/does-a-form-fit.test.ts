@@ -117,7 +117,8 @@ test('an answer reaches the server as it was written', async () => {
 
 test('a state says what it is for, and a server’s own is never taken for ours', () => {
   assert.deepEqual(readState(heldState('x.y', 3, 'n')), { kind: 'held', xid: 'x.y', round: 3, nonce: 'n' });
-  for (const own of ['', 'x1.n.x', 'u', 'ä\n'])
-    assert.deepEqual(readState(passedState(own)), { kind: 'passed', state: own });
+  for (const state of ['', 'x1.n.x', 'u', 'a:b', 'ä\n'])
+    assert.deepEqual(readState(passedState(state, 'node-1.7')), { kind: 'passed', mark: 'node-1.7', state });
+  assert.deepEqual(readState(passedState(undefined, 'node-1.7')), { kind: 'passed', mark: 'node-1.7' });
   for (const none of ['', 'x', 'x0.n.x', 'x1..x', 'x1.n.', 'y']) assert.equal(readState(none), null, none);
 });

@@ -77,15 +77,15 @@ function held(exchange: Exchange, era: Era): boolean {
 }
 
 function contentOf(exchange: Exchange, { up, era, target, xid }: Asker, { head, node }: Asked) {
-  const at = held(exchange, era) ? node : undefined;
   return {
     xid,
     server: up.spec.name,
     digest: up.spec.digest,
     name: target.name,
     era,
-    node: at?.id ?? null,
-    incarnation: at?.incarnation ?? null,
+    // The state of a modern server is its own: any node may go on, but the process that knows it may be this node's.
+    node: node?.id ?? null,
+    incarnation: held(exchange, era) ? (node?.incarnation ?? null) : null,
     state: head.state ?? null,
   };
 }
