@@ -11,8 +11,12 @@ export interface RemoteHost {
   readonly spec: ServerSpec;
   readonly http: HttpSpec;
   readonly door: RemoteDoor;
-  /** For a stream that stands for long beside the requests: theirs is the connection that the session began on (GB-002). */
+  /** For a stream that stands for long beside the requests. */
   readonly streamDoor: RemoteDoor;
+  /** One more request may be sent without standing in anybody's way. */
+  takes(): boolean;
+  /** Its doors and seats are free again. */
+  close(): Promise<void>;
   readonly clock: Clock;
   readonly log: Log;
   readonly events: ChildEvents;
@@ -25,10 +29,3 @@ export interface RemoteHost {
 export function failed(host: RemoteHost, id: number, failure: RequestFailure): void {
   host.events.failed?.(id, failure);
 }
-
-/** Requests that may be open at once on one session. Room is left for what must always get through: answers, cancels. */
-export function mostOpen({ maxConnections }: HttpSpec): number {
-  return Math.max(1, maxConnections - RESERVED);
-}
-
-const RESERVED = 2;

@@ -9,6 +9,8 @@ import type { RemoteDoors, RemoteSpawn } from './contract.ts';
 import type { RemoteHost } from './host.ts';
 import { ModernChild } from './modern/modern-child.ts';
 import { createToolHeaders } from './modern/tool-headers.ts';
+import { createPinnedDoor } from './pinned-door.ts';
+import { createSeats } from './seats.ts';
 import { SseChild } from './sse/sse-child.ts';
 import { StreamableChild } from './streamable/streamable-child.ts';
 import { createValve } from './valve.ts';
@@ -25,15 +27,25 @@ export interface RemoteSpawnDeps {
 
 export function createRemoteSpawn(deps: RemoteSpawnDeps): RemoteSpawn {
   const tools = createToolHeaders();
+  const places = createSeats();
   return (spec, events, way): Child => {
+    const http = httpOf(spec);
     const { doorOf } = deps.doors;
-    const own = way === 'modern' ? doorOf(spec) : doorOf(spec, deps.token());
+    const shared = doorOf(spec);
+    // A session keeps to one connection as far as it can, since its server may be one of several (GB-002).
+    const own = way === 'streamable' ? createPinnedDoor(doorOf(spec, deps.token()), shared) : null;
+    const seats = places.of(spec, http.maxConnections);
+    const leave = seats.join(() => events.room?.());
     const host: RemoteHost = {
       spec,
-      http: httpOf(spec),
-      // A session keeps to one connection as far as it can, since its server may be one of several (GB-002).
-      door: own,
-      streamDoor: way === 'streamable' ? doorOf(spec, deps.token()) : own,
+      http,
+      door: seats.posts(own ?? shared),
+      streamDoor: seats.streams(shared),
+      takes: () => seats.free,
+      async close() {
+        leave();
+        await own?.close();
+      },
       clock: deps.clock,
       log: deps.log,
       events,

@@ -14,13 +14,19 @@ export type Resolve = (
   done: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
 ) => void;
 
+/** Who waits for one is told when one has ended. */
+export interface Connections {
+  open: number;
+  readonly waiting: Set<() => void>;
+}
+
 export interface GuardDeps {
   readonly log: Pick<Log, 'warn'>;
   readonly server: string;
   /** Of the system. */
   readonly resolve?: Resolve;
   /** Connections of this server that stand or are being made, on whatever door. */
-  readonly count: { open: number };
+  readonly count: Connections;
 }
 
 const systemResolve: Resolve = (host, done) =>
@@ -40,13 +46,35 @@ export function createGuard(http: HttpSpec, deps: GuardDeps, allowH2: boolean): 
     ...(http.ca === undefined ? {} : { ca: http.ca }),
   });
 
-  return (options, callback) => {
+  function whenOneEnds(host: string, go: () => void, callback: buildConnector.Callback): void {
+    const { waiting } = deps.count;
+    const timer = setTimeout(() => {
+      waiting.delete(next);
+      const words = `${host} has as many connections as http.maxConnections allows`;
+      callback(new RemoteError('connect', words, false), null);
+    }, http.connectMs);
+    timer.unref();
+    const next = () => {
+      clearTimeout(timer);
+      waiting.delete(next);
+      go();
+    };
+    waiting.add(next);
+  }
+
+  function ended(): void {
+    deps.count.open--;
+    const [next] = deps.count.waiting;
+    next?.();
+  }
+
+  const open: buildConnector.connector = (options, callback) => {
     // An address in the URL is never looked up.
     const host = options.hostname.replace(/^\[(.*)\]$/, '$1');
     if (isIP(host) !== 0 && !rule.allows(host)) return callback(refused(host, host), null);
     if (deps.count.open >= http.maxConnections) {
-      const words = `${host} has as many connections as http.maxConnections allows`;
-      return callback(new RemoteError('connect', words, false), null);
+      whenOneEnds(host, () => void open(options, callback), callback);
+      return;
     }
     deps.count.open++;
     const done: buildConnector.Callback = (...[error, socket]) => {
@@ -58,13 +86,14 @@ export function createGuard(http: HttpSpec, deps: GuardDeps, allowH2: boolean): 
     };
     try {
       const socket = connect(options, done) as unknown as Socket;
-      socket.once('close', () => deps.count.open--);
+      socket.once('close', ended);
       return socket;
     } catch (error) {
-      deps.count.open--;
+      ended();
       throw error;
     }
   };
+  return open;
 }
 
 /** Refuses a name when any of its addresses is not allowed. */

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from '@lockkeeper/state/clock';
 import type { Log } from '../../raise/contract.ts';
 import type { RemoteDoor, RemoteDoors } from '../contract.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
-import { createGuard, type Resolve } from './connect.ts';
+import { type Connections, createGuard, type Resolve } from './connect.ts';
 import { type CredentialSource, STATIC_CREDENTIALS } from './credentials.ts';
 import { createDoor } from './door.ts';
 
@@ -22,9 +22,7 @@ export interface DoorsDeps {
 }
 
 /** What all doors of one configuration share. */
-interface Common {
-  /** Connections. */
-  open: number;
+interface Common extends Connections {
   doors: number;
   readonly breaker: Breaker;
 }
@@ -44,7 +42,7 @@ export function createRemoteDoors(deps: DoorsDeps): RemoteDoors {
   function commonOf(spec: ServerSpec, id: string): Common {
     const { clock = systemClock, probe } = deps;
     const breaker = () => createBreaker({ clock, probe: probe && (() => probe(spec)) });
-    const common = commons.get(id) ?? { open: 0, doors: 0, breaker: breaker() };
+    const common = commons.get(id) ?? { open: 0, waiting: new Set<() => void>(), doors: 0, breaker: breaker() };
     commons.set(id, common);
     return common;
   }

@@ -5,7 +5,7 @@ import { findMember } from '@lockkeeper/protocol/json/scan';
 import type { Child, ExitReason, Line } from '../../child/contract.ts';
 import { RemoteError } from '../contract.ts';
 import { createEnding } from '../ending.ts';
-import { failed, mostOpen, type RemoteHost } from '../host.ts';
+import { failed, type RemoteHost } from '../host.ts';
 import { cancelledId, type Outgoing, outgoing } from '../outgoing.ts';
 import { failureOfError, type ReplyEnd, readReply } from '../reply/read-reply.ts';
 import { isModern, looksOlder } from './proof.ts';
@@ -19,8 +19,6 @@ export class ModernChild implements Child {
   private readonly tools: KnownTools;
   private readonly ending: ReturnType<typeof createEnding>;
   private readonly posts = new Map<number, AbortController>();
-  /** Listens stand for long and stand in nobody's way. */
-  private listens = 0;
 
   constructor(host: RemoteHost, tools: KnownTools) {
     this.host = host;
@@ -44,7 +42,7 @@ export class ModernChild implements Child {
   }
 
   takes(): boolean {
-    return this.exited === null && this.posts.size - this.listens < mostOpen(this.host.http);
+    return this.exited === null && this.host.takes();
   }
 
   forget(id: number): void {
@@ -67,16 +65,14 @@ export class ModernChild implements Child {
     this.ending.end('stopped', why);
     this.resume();
     for (const post of this.posts.values()) post.abort();
-    return Promise.resolve();
+    return this.host.close();
   }
 
   /** Never rejects. */
   private async post(out: Outgoing): Promise<void> {
     const { host } = this;
     const leaving = new AbortController();
-    const listens = out.method === 'subscriptions/listen';
     this.posts.set(out.id, leaving);
-    if (listens) this.listens++;
     try {
       const end = await this.exchange(out, leaving.signal);
       if (!leaving.signal.aborted) await this.settle(out, end, leaving.signal);
@@ -89,15 +85,14 @@ export class ModernChild implements Child {
       failed(host, out.id, failure ?? { kind: 'protocol', words, mayHaveRun: true });
     } finally {
       this.posts.delete(out.id);
-      if (listens) this.listens--;
-      host.events.room?.();
     }
   }
 
   private async exchange(out: Outgoing, signal: AbortSignal): Promise<ReplyEnd> {
     const { host } = this;
     host.beforeWrite();
-    const response = await host.door.send({
+    const door = out.method === 'subscriptions/listen' ? host.streamDoor : host.door;
+    const response = await door.send({
       method: 'POST',
       headers: requestHeaders(out, this.tools),
       body: out.bytes,
@@ -144,5 +139,6 @@ export class ModernChild implements Child {
     failed(this.host, id, { kind: 'session', words, mayHaveRun: false });
     this.ending.end('session-ended', words);
     for (const post of this.posts.values()) post.abort();
+    void this.host.close();
   }
 }

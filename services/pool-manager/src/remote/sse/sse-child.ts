@@ -6,7 +6,7 @@ import type { Child, ExitReason, Line, RequestFailure } from '../../child/contra
 import { RemoteError, type RemoteResponse } from '../contract.ts';
 import { createEnding } from '../ending.ts';
 import { EventStream } from '../events/event-stream.ts';
-import { failed, mostOpen, type RemoteHost } from '../host.ts';
+import { failed, type RemoteHost } from '../host.ts';
 import { answered, readSaid } from '../incoming.ts';
 import { cancelledId, type Outgoing, outgoing } from '../outgoing.ts';
 import { failureOfError, mediaType, pump, readRefusal, tellTooLong } from '../reply/read-reply.ts';
@@ -15,6 +15,8 @@ import { endpointOf } from './endpoint.ts';
 
 /** What is sent before the endpoint is known. */
 const MAX_EARLY = 64;
+/** Requests without an answer: they hold no connection, only memory. */
+const MAX_OPEN = 1024;
 
 export class SseChild implements Child {
   readonly pid = undefined;
@@ -58,11 +60,11 @@ export class SseChild implements Child {
   }
 
   takes(): boolean {
-    return this.exited === null && this.open.size < mostOpen(this.host.http);
+    return this.exited === null && this.open.size < MAX_OPEN && this.host.takes();
   }
 
   forget(id: number): void {
-    if (this.open.delete(id)) this.host.events.room?.();
+    this.settled(id);
   }
 
   pause(): void {
@@ -145,7 +147,7 @@ export class SseChild implements Child {
   private async listen(): Promise<void> {
     const { host } = this;
     try {
-      const response = await host.door.send({
+      const response = await host.streamDoor.send({
         method: 'GET',
         headers: { accept: 'text/event-stream' },
         signal: this.leaving.signal,
@@ -228,6 +230,6 @@ export class SseChild implements Child {
     this.early.length = 0;
     this.resume();
     this.leaving.abort();
-    this.stopping = this.host.door.close();
+    this.stopping = this.host.close();
   }
 }

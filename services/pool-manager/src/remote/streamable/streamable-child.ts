@@ -5,7 +5,7 @@ import type { Timer } from '@lockkeeper/state/clock';
 import type { Child, ExitReason, Line, RequestFailure } from '../../child/contract.ts';
 import { RemoteError } from '../contract.ts';
 import { createEnding } from '../ending.ts';
-import { failed, mostOpen, type RemoteHost } from '../host.ts';
+import { failed, type RemoteHost } from '../host.ts';
 import { cancelledId, type Outgoing, outgoing } from '../outgoing.ts';
 
 import { GetStream } from './get-stream.ts';
@@ -60,7 +60,7 @@ export class StreamableChild implements Child {
   }
 
   takes(): boolean {
-    return this.exited === null && this.posts.size < mostOpen(this.host.http);
+    return this.exited === null && this.host.takes();
   }
 
   forget(id: number): void {
@@ -100,7 +100,6 @@ export class StreamableChild implements Child {
   private over(id: number): void {
     this.posts.delete(id);
     if (this.losing !== null && !this.othersUnheard) this.finish();
-    this.host.events.room?.();
   }
 
   /** Its server knows the session no more. What was not heard yet is not executed either, as it will say by itself. */
@@ -203,7 +202,7 @@ export class StreamableChild implements Child {
     this.leaving.abort();
     for (const post of [...this.posts.values()]) post.leave();
     await this.goodbye();
-    await Promise.all([this.host.door.close(), this.host.streamDoor.close()]);
+    await this.host.close();
   }
 
   /** 405: the server ends its sessions itself. */

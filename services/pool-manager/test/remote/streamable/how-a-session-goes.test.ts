@@ -170,22 +170,22 @@ describe('how a session goes', () => {
   });
 
   it('letting go of a reply is no cancel (§4.4 "Disconnect"), and a cancelled one may end by itself for a while', async () => {
-    const replies: ServerResponse[] = [];
+    const replies = new Map<number, ServerResponse>();
     const s = await begin({
-      request: (_told, response) => {
+      request: ({ message }, response) => {
         events(response);
-        replies.push(response);
+        replies.set(message.id, response);
       },
     });
     s.sends(call(2));
     s.sends(call(3));
-    await eventually(() => replies.length === 2);
+    await eventually(() => replies.size === 2);
     s.child.forget?.(2);
     await s.toldOf('tools/call').find(({ message }) => message.id === 2)!.aborted;
     assert.equal(s.toldOf('notifications/cancelled').length, 0);
     s.sends({ method: 'notifications/cancelled', params: { requestId: 3 } });
     await eventually(() => s.toldOf('notifications/cancelled').length === 1);
-    replies[1]!.end(event(result(3)));
+    replies.get(3)!.end(event(result(3)));
     await s.answerTo(3);
   });
 
