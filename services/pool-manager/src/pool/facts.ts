@@ -19,7 +19,7 @@ export interface PoolFacts {
 
 export function factsOf(request: LeaseRequest): PoolFacts {
   const { spec, capabilities, fingerprint, owner, key, alone } = request;
-  if (spec.isolation !== 'exclusive') {
+  if (spec.isolation !== 'exclusive' || !alone) {
     return { key, family: owner, spec, capabilities, fingerprint, mode: alone ? 'baton' : 'many' };
   }
   const family = JSON.stringify(['exclusive', spec.tenant, spec.name, spec.digest]);

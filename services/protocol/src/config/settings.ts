@@ -56,10 +56,12 @@ export interface HttpSpec {
   readonly ca?: string;
   /** At once, to this server, from one node. */
   readonly maxConnections: number;
+  /** Its sessions on one node, of all callers; instead of the caps on processes. */
+  readonly maxSessions: number;
   readonly connectMs: number;
-  /** From the end of a request to the status of its answer. */
+  /** From the end of a request to the status of its answer; calls have their own time. */
   readonly headersMs: number;
-  /** Longest silence inside a reply. */
+  /** Until the answer to a request for a stream. Streams themselves may be silent. */
   readonly idleStreamMs: number;
   readonly maxHeaderBytes: number;
 }

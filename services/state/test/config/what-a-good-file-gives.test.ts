@@ -261,6 +261,7 @@ test('a server by URL gets what its file says, with the headers of its credentia
     plain: false,
     cidrs: [],
     maxConnections: 128,
+    maxSessions: 1024,
     connectMs: 5_000,
     headersMs: 60_000,
     idleStreamMs: 300_000,

@@ -1,4 +1,5 @@
 // How many processes may live on this node beside the size of each pool: of one server, of one tenant, in all (design §5).
+// Sessions with servers by URL are no processes: they have a cap of their own and take no process's place.
 
 import { type Limits, type ServerSpec, serverId } from '@lockkeeper/protocol/config/settings';
 
@@ -18,7 +19,9 @@ export class Caps {
   /** Which cap stands against one more process, or null. */
   full(spec: ServerSpec): FullCap | null {
     const { maxPerServer, maxPerTenant, maxPerNode } = this.limits();
-    if ((this.servers.get(serverId(spec.tenant, spec.name)) ?? 0) >= maxPerServer) return 'server-full';
+    const cap = spec.http?.maxSessions ?? maxPerServer;
+    if ((this.servers.get(serverId(spec.tenant, spec.name)) ?? 0) >= cap) return 'server-full';
+    if (spec.http !== undefined) return null;
     if (this.ofTenant(spec.tenant) >= maxPerTenant) return 'tenant-full';
     return this.total >= maxPerNode ? 'node-full' : null;
   }
@@ -36,8 +39,9 @@ export class Caps {
   }
 
   private count(spec: ServerSpec, by: 1 | -1): void {
-    this.total += by;
     bump(this.servers, serverId(spec.tenant, spec.name), by);
+    if (spec.http !== undefined) return;
+    this.total += by;
     bump(this.tenants, spec.tenant, by);
   }
 }

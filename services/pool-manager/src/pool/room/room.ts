@@ -28,13 +28,17 @@ export class Room {
   missing(pool: Pool, cap: FullCap): void {
     this.stillMissing = true;
     this.hungry.add(pool.spec.tenant, pool);
-    const within = scopeOf(pool.spec, cap);
+    const scope = scopeOf(pool.spec, cap);
+    // A session's end leaves room for no process, and the other way round.
+    const within = (other: ServerSpec) => scope(other) && isRemote(other) === isRemote(pool.spec);
     const others = this.children().filter(({ spec }) => within(spec));
     const leaving = others.filter(({ child }) => child.state === 'draining').length;
     const asking = this.hungry.all().filter(({ spec }) => within(spec)).length;
     // Whoever is on his way out already makes room for somebody.
     if (leaving >= asking) return;
-    const idle = this.children().filter((one) => one.pool !== pool && one.child.state === 'idle');
+    const idle = this.children().filter(
+      (one) => one.pool !== pool && one.child.state === 'idle' && isRemote(one.spec) === isRemote(pool.spec),
+    );
     const victim = whoMakesRoom(idle, pool.spec, cap, (tenant) => this.deps.caps.ofTenant(tenant));
     if (victim !== undefined) this.deps.evict(victim.pool, victim.child);
   }
@@ -57,6 +61,10 @@ export class Room {
       [...pool.children].map((child) => ({ pool, child, spec: pool.spec, idleSince: child.idleSince })),
     );
   }
+}
+
+function isRemote({ http }: ServerSpec): boolean {
+  return http !== undefined;
 }
 
 /** Whose end would lift this cap. */

@@ -44,10 +44,21 @@ export const HTTP = group(
       examples: ['${file:/etc/lockkeeper/upstream-ca.pem}'],
     }),
     maxConnections: count('Connections to it at once, from one node.', 1, 10_000, 128),
+    maxSessions: count(
+      'Sessions with it on one node, of all callers: they count here, not under `limits.maxPerServer`.',
+      1,
+      100_000,
+      1024,
+    ),
     connectMs: count('A connection, with its name and TLS, must stand within this time.', 100, 120_000, 5000),
-    headersMs: count('An answer must begin within this time after its request was sent.', 100, 3_600_000, 60_000),
+    headersMs: count(
+      'An answer must begin within this time after its message was sent; calls have `callTimeoutMs` instead.',
+      100,
+      3_600_000,
+      60_000,
+    ),
     idleStreamMs: count(
-      'A reply may be silent for so long; a stream that waits for events may be longer.',
+      'A stream of its own must begin within this time; many servers send nothing before their first event.',
       1000,
       3_600_000,
       300_000,
