@@ -47,7 +47,8 @@ export function leaseRequest(asking: Asking, profile: Profile, how: AskingHow): 
     principal: head.principal,
     capabilities,
     fingerprint,
-    alone: spec.isolation === 'exclusive' || letsAsk(capabilities),
+    // A modern server by URL keeps nothing between requests, so there is nothing to be alone with.
+    alone: (spec.isolation === 'exclusive' && (legacy || spec.http === undefined)) || letsAsk(capabilities),
     waitMs,
     ...(how.back === undefined ? {} : { back: how.back }),
     get signal() {

@@ -195,6 +195,8 @@ export interface Who {
   readonly capabilities?: ClientCapabilities;
   readonly waitMs?: number;
   readonly signal?: AbortSignal;
+  /** Instead of what follows from the rest. */
+  readonly alone?: boolean;
 }
 
 export const ASKS: ClientCapabilities = { elicitation: { form: {} } };
@@ -217,7 +219,7 @@ export function lease(on: Stage, who: Who): Promise<PoolLease> {
     principal: { tenant: spec.tenant, issuer: 'https://idp', subject, client },
     capabilities,
     fingerprint,
-    alone: spec.isolation === 'exclusive' || fingerprint !== '',
+    alone: who.alone ?? (spec.isolation === 'exclusive' || fingerprint !== ''),
     waitMs,
     signal: who.signal ?? new AbortController().signal,
   });
