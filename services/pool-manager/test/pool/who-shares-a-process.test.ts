@@ -273,3 +273,31 @@ describe('fingerprints', () => {
     assert.notEqual(ownerOf({ spec, subject: 'alice' }), ownerOf({ spec, subject: 'bob' }));
   });
 });
+
+describe('a server by URL', () => {
+  const http = { http: { maxSessions: 2 } as never };
+
+  it('has a cap of its own on sessions, and takes no process its place', async () => {
+    const on = stage({ maxPerServer: 1, maxPerNode: 1 });
+    const [far, near] = [server({ name: 'far', digest: 'far', ...http }), server({ name: 'near', digest: 'near' })];
+    const held = [await lease(on, { spec: far, subject: 'a' }), await lease(on, { spec: far, subject: 'b' })];
+    assert.ok(await now(lease(on, { spec: near, subject: 'a' })), 'two sessions leave room for a process');
+    assert.equal(await now(lease(on, { spec: far, subject: 'c' })), undefined);
+    held[0]!.release();
+    const other = lease(on, { spec: far, subject: 'd' });
+    await settled();
+    assert.equal(on.alive().filter((one) => one.spec.name === 'far').length, 2, 'an idle session makes room');
+    other.catch(() => {});
+  });
+
+  it('that is modern serves the calls of one person side by side, though it is exclusive', async () => {
+    const on = stage();
+    const spec = server({ isolation: 'exclusive', ...http });
+    const [a, b] = [await lease(on, { spec, alone: false }), await lease(on, { spec, alone: false })];
+    assert.equal(numberOf(a), numberOf(b));
+    a.release();
+    b.release();
+    assert.equal(numberOf(await lease(on, { spec, alone: false })), numberOf(a));
+    assert.notEqual(numberOf(await lease(on, { spec, alone: false, subject: 'bob' })), numberOf(a));
+  });
+});
