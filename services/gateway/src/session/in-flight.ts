@@ -46,6 +46,8 @@ export interface InFlightDeps {
 
 /** A call this young is not in the store yet. */
 const ENTER_AFTER_MS = 100;
+/** By then all calls of other replicas that began before a cancel are in the store. */
+const CERTAIN_MS = ENTER_AFTER_MS + 50;
 const TOMBSTONE_MS = 10_000;
 /** Renewed by each later call of the session; a call that outlives it can be cancelled on its own replica only. */
 const SET_TTL_MS = 30 * 60_000;
@@ -78,12 +80,15 @@ export function createInFlight(deps: InFlightDeps): InFlight {
   async function enter(session: Session, entry: Local): Promise<void> {
     const { call } = entry;
     const { tenant } = session.record;
-    const member = JSON.stringify([call.clientId, call.xid]);
+    const member = JSON.stringify([call.clientId, call.xid, entry.startedAt]);
     entry.member = member;
     await store.addToSet(inFlightKey(tenant, session.id), member, SET_CAP, SET_TTL_MS);
     if (!local.has(call.xid)) return leave(entry); // ended while it was being written
     const tombstone = await store.get(tombstoneKey(tenant, session.id, call.clientId));
-    if (tombstone !== null && Number(tombstone) >= entry.startedAt) cancelLocal(entry);
+    if (tombstone === null || Number(tombstone) < entry.startedAt) return;
+    // It may have been meant for another of the same age under the same id.
+    const found = await certain(session, call.clientId, Number(tombstone));
+    if (found.size === 1 && found.has(call.xid)) cancelLocal(entry);
   }
 
   async function leave(entry: Local): Promise<void> {
@@ -92,21 +97,31 @@ export function createInFlight(deps: InFlightDeps): InFlight {
     await store.removeFromSet(inFlightKey(session.record.tenant, session.id), member);
   }
 
-  /** Exchange ids in the store and here under this client id, those cancelled already left out. */
-  async function matches(session: Session, clientId: string): Promise<Set<string>> {
+  /** Exchange ids in the store and here under this client id that had begun by then; those cancelled are left out. */
+  async function matches(session: Session, clientId: string, begunBy: number): Promise<Set<string>> {
     const found = new Set<string>();
-    for (const { session: s, call, over } of local.values()) {
-      if (!over && s?.id === session.id && call.clientId === clientId) found.add(call.xid);
+    for (const { session: s, call, over, startedAt } of local.values()) {
+      if (!over && s?.id === session.id && call.clientId === clientId && startedAt <= begunBy) found.add(call.xid);
     }
-    for (const [id, xid] of await members(session)) {
-      if (id === clientId && local.get(xid)?.over !== true) found.add(xid);
+    for (const [id, xid, startedAt] of await members(session)) {
+      if (id === clientId && startedAt <= begunBy && local.get(xid)?.over !== true) found.add(xid);
     }
     return found;
   }
 
-  async function members(session: Session): Promise<[string, string][]> {
+  /** With those of other replicas that were too young to be seen at first (GB-078); none are missed that still run. */
+  async function certain(session: Session, clientId: string, at: number, seen?: Set<string>): Promise<Set<string>> {
+    const found = seen ?? (await matches(session, clientId, at));
+    // Where there are no other replicas all are seen at once.
+    if (found.size !== 1 || store.kind === 'memory') return found;
+    await new Promise<void>((go) => clock.setTimer(CERTAIN_MS, go));
+    for (const xid of await matches(session, clientId, at)) found.add(xid);
+    return found;
+  }
+
+  async function members(session: Session): Promise<[string, string, number][]> {
     const texts = await store.membersOf(inFlightKey(session.record.tenant, session.id));
-    return texts.map((t) => JSON.parse(t) as [string, string]);
+    return texts.map((t) => JSON.parse(t) as [string, string, number]);
   }
 
   function cancelOne(session: Session, xid: string): void {
@@ -121,12 +136,14 @@ export function createInFlight(deps: InFlightDeps): InFlight {
   }
 
   async function cancel(session: Session, clientId: string): Promise<void> {
-    let found = await matches(session, clientId);
+    const at = clock.now();
+    let found = await matches(session, clientId, at);
     if (found.size === 0) {
       const key = tombstoneKey(session.record.tenant, session.id, clientId);
-      await store.set(key, String(clock.now()), TOMBSTONE_MS);
-      found = await matches(session, clientId); // it may have entered between the two
+      await store.set(key, String(at), TOMBSTONE_MS);
+      found = await matches(session, clientId, at); // it may have entered between the two
     }
+    if (found.size === 1) found = await certain(session, clientId, at, found);
     if (found.size !== 1) return;
     for (const xid of found) cancelOne(session, xid);
   }

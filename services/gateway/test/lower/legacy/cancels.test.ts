@@ -38,7 +38,7 @@ for (const kind of ['memory', 'redis'] satisfies Kind[]) {
         assert.equal((await cancel(from, session, 5)).status, 202);
         const ended = await reply;
         assert.equal(ended.status, 200);
-        assert.equal((await ended.text()).includes('data:'), false);
+        assert.equal((await ended.text()).includes('jsonrpc'), false);
         assert.equal(exchange.signal.aborted, true);
         assert.equal(world.upstream.cancelled.includes(exchange.xid), true);
         await eventually(async () => assert.equal((await inStore(session)).length, 0));
@@ -85,6 +85,34 @@ for (const kind of ['memory', 'redis'] satisfies Kind[]) {
       first.release(result('"content":[]'));
       second.release(result('"content":[]'));
       for (const reply of replies) assert.equal((await reply).status, 200);
+    });
+
+    test('GB-078: two that are too young for the store are seen all the same, and neither is hit', async () => {
+      for (const places of kind === 'redis'
+        ? ([
+            [0, 1],
+            [1, 1],
+          ] as const)
+        : ([[1, 1]] as const)) {
+        const session = await open(world.replicas[0]);
+        const both = [held(), held()];
+        world.upstream.answer = (e, ask, l) => both[Number(ask.name)]!.answer(e, ask, l);
+        const replies = places.map((at, i) =>
+          post(world.replicas[at], call(1, String(i)), { session, accept: 'application/json' }),
+        );
+        await Promise.all(both.map(({ started }) => started));
+        assert.equal((await cancel(0, session, 1)).status, 202);
+        await eventually(async () => assert.equal((await inStore(session)).length, 2));
+        // A cancel that came later has been decided: so has that one.
+        const third = held();
+        world.upstream.answer = third.answer;
+        const marker = post(world.replicas[1], call(2, 'third'), { session, accept: 'application/json' });
+        await third.started;
+        assert.equal((await cancel(0, session, 2)).status, 202);
+        assert.equal((await marker).status, 202);
+        for (const { release } of both) release(result('"content":[]'));
+        for (const reply of replies) assert.equal((await reply).status, 200);
+      }
     });
 
     test('GB-087: ids of others, of another type or of nothing are taken and ignored', async () => {
