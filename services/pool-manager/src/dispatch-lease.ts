@@ -40,7 +40,7 @@ export function leaseRequest(asking: Asking, profile: Profile, how: AskingHow): 
   const legacy = profile.era === 'legacy';
   const capabilities = legacy ? carried(head.capabilities, spec, profile.revision, how.asks) : {};
   const fingerprint = fingerprintOf(capabilities);
-  return {
+  return new Wanted(asking, {
     spec,
     owner,
     key: poolKey(owner, fingerprint),
@@ -51,8 +51,28 @@ export function leaseRequest(asking: Asking, profile: Profile, how: AskingHow): 
     alone: (spec.isolation === 'exclusive' && (legacy || spec.http === undefined)) || letsAsk(capabilities),
     waitMs,
     ...(how.back === undefined ? {} : { back: how.back }),
-    get signal() {
-      return asking.signal;
-    },
-  };
+  });
+}
+
+/** Reads the signal of whoever asks when it is read. A getter in a literal would make a shape of its own each time. */
+class Wanted implements LeaseRequest {
+  declare readonly spec: LeaseRequest['spec'];
+  declare readonly owner: string;
+  declare readonly key: string;
+  declare readonly principal: LeaseRequest['principal'];
+  declare readonly capabilities: LeaseRequest['capabilities'];
+  declare readonly fingerprint: string;
+  declare readonly alone: boolean;
+  declare readonly waitMs: number;
+  declare readonly back?: NonNullable<LeaseRequest['back']>;
+  private readonly asking: Asking;
+
+  constructor(asking: Asking, fields: Omit<LeaseRequest, 'signal'>) {
+    Object.assign(this, fields);
+    this.asking = asking;
+  }
+
+  get signal(): AbortSignal {
+    return this.asking.signal;
+  }
 }

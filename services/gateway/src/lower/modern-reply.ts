@@ -35,40 +35,54 @@ export function createModernReply(
   times: ReplyTimes,
   wantsEvents: boolean,
 ): ModernReply {
-  const { json, sse } = out.accepts;
-  let stream: SseStream | null = null;
-  let ended = false;
-  const open = (): SseStream => {
-    timer?.clear();
-    stream ??= out.sse();
-    return stream;
-  };
-  const timer: Timer | null = sse
-    ? clock.setTimer(wantsEvents || !json ? times.holdMs : times.keepAliveMs, () => {
-        if (!ended) open();
-      })
-    : null;
-  return {
-    get streaming() {
-      return stream !== null;
-    },
-    event(frame) {
-      if (ended || !sse) return;
-      const target = open();
-      if (target.bufferedBytes < EVENT_BUFFER_BYTES) target.send(frame);
-    },
-    finish(status, frame, headers) {
-      if (ended) return;
-      ended = true;
-      timer?.clear();
-      if (stream === null && (json || status !== 200)) return out.json(status, bodyOf(frame), headers);
-      const target = stream ?? out.sse();
-      target.send(frame.length === 1 ? frame[0]! : concat(frame));
-      target.end();
-    },
-    drop() {
-      ended = true;
-      timer?.clear();
-    },
-  };
+  return new Reply(out, clock, times, wantsEvents);
+}
+
+/** A class, since one is made for every call: a literal with a getter in it makes a shape of its own each time. */
+class Reply implements ModernReply {
+  private readonly out: HttpOut;
+  private readonly timer: Timer | null;
+  private stream: SseStream | null = null;
+  private ended = false;
+
+  constructor(out: HttpOut, clock: Pick<Clock, 'setTimer'>, times: ReplyTimes, wantsEvents: boolean) {
+    const { json, sse } = out.accepts;
+    this.out = out;
+    this.timer = sse
+      ? clock.setTimer(wantsEvents || !json ? times.holdMs : times.keepAliveMs, () => {
+          if (!this.ended) this.open();
+        })
+      : null;
+  }
+
+  get streaming(): boolean {
+    return this.stream !== null;
+  }
+
+  event(frame: Uint8Array): void {
+    if (this.ended || !this.out.accepts.sse) return;
+    const target = this.open();
+    if (target.bufferedBytes < EVENT_BUFFER_BYTES) target.send(frame);
+  }
+
+  finish(status: number, frame: readonly Uint8Array[], headers?: Record<string, string>): void {
+    if (this.ended) return;
+    this.drop();
+    const { out, stream } = this;
+    if (stream === null && (out.accepts.json || status !== 200)) return out.json(status, bodyOf(frame), headers);
+    const target = stream ?? out.sse();
+    target.send(frame.length === 1 ? frame[0]! : concat(frame));
+    target.end();
+  }
+
+  drop(): void {
+    this.ended = true;
+    this.timer?.clear();
+  }
+
+  private open(): SseStream {
+    this.timer?.clear();
+    this.stream ??= this.out.sse();
+    return this.stream;
+  }
 }

@@ -24,29 +24,48 @@ export interface Sight {
 const KINDS: readonly Kind[] = ['tool', 'prompt', 'resource'];
 
 export function sightOf(exchange: Exchange, final: boolean, observer?: RouteObserver): Sight {
-  const { snapshot, route, caller } = exchange;
-  const subject: Subject = { tenant: route.tenant, groups: caller.groups };
-  const shows = (server: string, kind: Kind) => reaches(snapshot, subject, server, kind);
-  const servers: ServerSpec[] = [];
-  for (const name of route.servers) {
-    const spec = snapshot.servers.get(serverId(route.tenant, name));
-    if (spec !== undefined && KINDS.some((kind) => shows(name, kind))) servers.push(spec);
+  return new CallersSight(exchange, final, observer);
+}
+
+/** A class, since one is made for every call: a literal with a getter in it makes a shape of its own each time. */
+class CallersSight implements Sight {
+  readonly exchange: Exchange;
+  readonly final: boolean;
+  readonly servers: readonly ServerSpec[];
+  private readonly observer: RouteObserver | undefined;
+  private readonly subject: Subject;
+  private judgedBy: string | undefined;
+
+  constructor(exchange: Exchange, final: boolean, observer: RouteObserver | undefined) {
+    const { snapshot, route, caller } = exchange;
+    this.exchange = exchange;
+    this.final = final;
+    this.observer = observer;
+    this.subject = { tenant: route.tenant, groups: caller.groups };
+    const servers: ServerSpec[] = [];
+    for (const name of route.servers) {
+      const spec = snapshot.servers.get(serverId(route.tenant, name));
+      if (spec !== undefined && KINDS.some((kind) => this.shows(name, kind))) servers.push(spec);
+    }
+    this.servers = servers;
   }
-  let rule: string | undefined;
-  return {
-    exchange,
-    final,
-    get rule() {
-      return rule;
-    },
-    servers,
-    shows,
-    sees: (server, kind, name) => decide(snapshot, subject, server, kind, name).allow,
-    may(server, kind, name) {
-      const decision = decide(snapshot, subject, server, kind, name);
-      ({ rule } = decision);
-      observer?.decided?.(exchange, server, kind, name, decision);
-      return decision.allow;
-    },
-  };
+
+  get rule(): string | undefined {
+    return this.judgedBy;
+  }
+
+  shows(server: string, kind: Kind): boolean {
+    return reaches(this.exchange.snapshot, this.subject, server, kind);
+  }
+
+  sees(server: string, kind: Kind, name: string): boolean {
+    return decide(this.exchange.snapshot, this.subject, server, kind, name).allow;
+  }
+
+  may(server: string, kind: Kind, name: string): boolean {
+    const decision = decide(this.exchange.snapshot, this.subject, server, kind, name);
+    this.judgedBy = decision.rule;
+    this.observer?.decided?.(this.exchange, server, kind, name, decision);
+    return decision.allow;
+  }
 }

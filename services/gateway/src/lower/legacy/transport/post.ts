@@ -137,13 +137,13 @@ export function createPost(deps: PostDeps): LegacyLeg['post'] {
     const done = await deps.initialize({
       ...{ ticket, message, hash: sessionHash(id) },
       keep: async (greeting) => {
-        if (reply.gone) return { kind: 'unknown' }; // nobody will ever show the id
+        if (reply.gone()) return { kind: 'unknown' }; // nobody will ever show the id
         const kept = await deps.sessions.open(ticket, id, { transport: 'streamable', ...greeting });
         opened = kept.kind === 'found';
         return kept;
       },
     });
-    if (done.kind === 'refusal' && !out.committed && !reply.gone && isOurs(done.refusal)) {
+    if (done.kind === 'refusal' && !out.committed && !reply.gone() && isOurs(done.refusal)) {
       reply.abandon();
       return refuse(out, done.refusal, ticket.xid, idText);
     }

@@ -21,7 +21,7 @@ export interface Reply {
   /** Somebody else replies. */
   abandon(): void;
   /** The client has left. */
-  readonly gone: boolean;
+  gone(): boolean;
 }
 
 export interface ReplyTerms {
@@ -116,9 +116,7 @@ export function createReply(out: HttpOut, terms: ReplyTerms, clock: Clock): Repl
       else if (!gone) endJson();
     },
     abandon: stop,
-    get gone() {
-      return gone;
-    },
+    gone: () => gone,
   };
 }
 
