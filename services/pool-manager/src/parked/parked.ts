@@ -47,7 +47,9 @@ export const PARKED_TIMINGS: ParkedTimings = { windowMs: 30, pacingMs: 20_000, e
 
 /** A seal lives a little longer than the deadline, so that a retry just behind it hears how it ended. */
 const GRACE_MS = 90_000;
-const MAX_OUTCOME_BYTES = 1024 * 1024;
+/** What the store keeps of an end is for a node that has forgotten; the node's own memory is bounded by its sum. */
+const MAX_STORED_BYTES = 1024 * 1024;
+const MAX_OUTCOME_BYTES = 16 * 1024 * 1024;
 const MAX_OUTCOMES_BYTES = 64 * 1024 * 1024;
 const MAX_OUTCOMES = 20_000;
 const NO_ROOTS: Settled = { kind: 'error', code: -32603, message: 'No roots are available' };
@@ -55,7 +57,7 @@ const NO_ROOTS: Settled = { kind: 'error', code: -32603, message: 'No roots are 
 export function createParked(deps: ParkedDeps): Parked {
   const { clock, log, node } = deps;
   const timings = { ...PARKED_TIMINGS, ...deps.timings };
-  const directory = createDirectory(deps.store, MAX_OUTCOME_BYTES);
+  const directory = createDirectory(deps.store, MAX_STORED_BYTES);
   const outcomes = createOutcomes(clock, MAX_OUTCOMES_BYTES, MAX_OUTCOME_BYTES, MAX_OUTCOMES);
   const caps = createParkedCaps(() => {
     const { maxParkedPerPrincipal, maxParkedPerServer } = deps.limits();
