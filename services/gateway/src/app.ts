@@ -9,10 +9,11 @@ import { sharedSecret } from '@lockkeeper/state/bootstrap';
 import type { Clock } from '@lockkeeper/state/clock';
 import { createProving, randomToken } from '@lockkeeper/state/nodes/proving';
 import { createNodeWatch } from '@lockkeeper/state/nodes/watch';
+import { createAdminServer } from '@lockkeeper/state/operator/admin';
+import type { PoolOperator } from '@lockkeeper/state/operator/contract';
 import type { Store } from '@lockkeeper/state/store';
 import { createTaskStore } from '@lockkeeper/state/tasks/task-store';
 import { Registry } from 'prom-client';
-import { createAdminServer } from './http/admin.ts';
 import { createGatewayHttp } from './http/gateway.ts';
 import { createLink } from './link/link.ts';
 import { Audience } from './listen/audience.ts';
@@ -38,6 +39,7 @@ export interface GatewayDeps {
   readonly processMetrics: boolean;
   /** Shown on the admin port too: a node of the same process. */
   readonly alsoMetrics?: Registry;
+  readonly alsoPools?: PoolOperator;
 }
 
 export interface Gateway {
@@ -143,6 +145,8 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       ...(state === 'running' ? [] : [`the gateway is ${state}`]),
       ...(link.nodes() > 0 ? [] : ['no pool manager is known']),
     ],
+    pools: deps.alsoPools,
+    token: () => config.current().listen.adminToken,
   });
   let closing: Promise<void> | null = null;
 

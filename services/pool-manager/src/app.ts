@@ -16,6 +16,8 @@ import { STALL_MS } from '@lockkeeper/state/nodes/record';
 import { type Registration, registerNode } from '@lockkeeper/state/nodes/registration';
 import { createStallWatch } from '@lockkeeper/state/nodes/stall-watch';
 import { createNodeWatch } from '@lockkeeper/state/nodes/watch';
+import { createAdminServer } from '@lockkeeper/state/operator/admin';
+import type { PoolOperator } from '@lockkeeper/state/operator/contract';
 import type { Store } from '@lockkeeper/state/store';
 import { createTaskStore } from '@lockkeeper/state/tasks/task-store';
 import type { Registry } from 'prom-client';
@@ -25,7 +27,6 @@ import { isOrphan, processName, sweepOrphans } from './child/marks.ts';
 import { createSpawn } from './child/spawn.ts';
 import { createUsageReader } from './child/usage.ts';
 import { createDispatcher } from './dispatch.ts';
-import { createAdminServer } from './http/admin.ts';
 import { createKeptState } from './lease/kept-state.ts';
 import { createLinkServer } from './link/server.ts';
 import { createListens } from './listen/listens.ts';
@@ -58,6 +59,7 @@ export interface PoolManager {
   /** Resolves when calls are taken: the link's address and the admin port as bound. */
   start(): Promise<{ readonly address: string; readonly nodeId: string; readonly adminPort: number | null }>;
   readonly metrics: Registry;
+  readonly operator: PoolOperator;
   /**
    * Takes no new work and gives its keys away, lets what runs end for `drainMs`, what waits for people and tasks for
    * `humanMs` (default: no longer), then ends every child. Idempotent.
@@ -124,6 +126,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   });
   const pools = createPools({
     ...{ connector, clock, log, usage: createUsageReader() },
+    name: `${nodeId.slice(-4)}-`,
     limits: () => config.current().limits,
   });
   const ownership = createOwnership({
@@ -189,6 +192,15 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     processMetrics: deps.admin !== 'elsewhere',
   });
   let ready = false;
+  const operator: PoolOperator = {
+    list: () => ({ node: nodeId, ...pools.list() }),
+    order(order, whom) {
+      const done = pools.order(order, whom);
+      const which = 'id' in whom ? { detail: whom.id } : whom;
+      log.info({ node: nodeId, what: order, count: done.length, ...which }, 'order of the operator');
+      return done;
+    },
+  };
   const admin = createAdminServer({
     registry: metrics.registry,
     started: () => ready,
@@ -196,7 +208,8 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
       ...(registration === undefined ? ['the node is not registered yet'] : []),
       ...(closing !== null || server.stats().draining ? ['the node is draining'] : []),
     ],
-    pools: () => pools.rows(),
+    pools: operator,
+    token: () => config.current().listen.adminToken,
   });
 
   async function start(): Promise<{ address: string; nodeId: string; adminPort: number | null }> {
@@ -261,6 +274,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   return {
     start,
     metrics: metrics.registry,
+    operator,
     close: (drainMs, humanMs = drainMs) => {
       closing ??= end(drainMs, humanMs);
       return closing;

@@ -40,6 +40,7 @@ await runService('standalone', async (config, tell) => {
     ...{ config, store, clock, logging, linkSecret },
     processMetrics: true,
     alsoMetrics: manager.metrics,
+    alsoPools: manager.operator,
   });
   const { port, adminPort } = await gateway.start();
   const { host, adminHost } = snapshot.listen;

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createAdminServer } from '../../src/http/admin.ts';
+import { createAdminServer } from '@lockkeeper/state/operator/admin';
 import { type Rig, send, sendModern, startRig } from '../http/rig.ts';
 
 let rig: Rig;
@@ -16,6 +16,7 @@ before(async () => {
     registry: rig.metrics.registry,
     notReady: () => state.why,
     started: () => state.started,
+    token: () => undefined,
   });
   adminPort = await admin.listen('127.0.0.1', 0);
 });

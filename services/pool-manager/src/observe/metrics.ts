@@ -33,8 +33,15 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   const registry = new Registry();
   const to: Registers = { registers: [registry] };
   if (deps.processMetrics) collectDefaultMetrics({ register: registry, prefix: 'lockkeeper_' });
-  poolGauges(deps, to);
-  poolCounters(deps, to);
+  const each = eachServer(deps);
+  poolGauges(each, to);
+  poolCounters(each, to);
+  read(
+    'lockkeeper_pool_open_circuits',
+    'Keys that are not started again for now.',
+    to,
+    () => deps.pools().openCircuits,
+  );
   read('lockkeeper_link_gateways', 'Gateways that are connected.', to, () => deps.link().gateways);
   read('lockkeeper_link_streams', 'Streams of gateways that are open.', to, () => deps.link().streams);
   read('lockkeeper_link_draining', '1 while the node takes nothing new.', to, () => Number(deps.link().draining));
@@ -64,12 +71,28 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   };
 }
 
-function poolGauges(deps: MetricsDeps, to: Registers): void {
-  const labelNames = ['tenant', 'server'] as const;
-  const each = (see: (tenant: string, server: string, stats: ServerStats) => void) => {
-    const { servers } = deps.pools();
-    for (const { tenant, name } of deps.servers().values()) see(tenant, name, servers[serverId(tenant, name)] ?? NONE);
+type EachServer = (see: (labels: { tenant: string; server: string }, stats: ServerStats) => void) => void;
+
+/** All servers that are configured, and no others. One look at the pools serves a whole scrape. */
+function eachServer(deps: MetricsDeps): EachServer {
+  let seen: PoolStats | null = null;
+  return (see) => {
+    if (seen === null) {
+      seen = deps.pools();
+      setImmediate(() => {
+        seen = null;
+      });
+    }
+    const { servers } = seen;
+    for (const { tenant, name } of deps.servers().values()) {
+      see({ tenant, server: name }, servers[serverId(tenant, name)] ?? NONE);
+    }
   };
+}
+
+const labelNames = ['tenant', 'server'] as const;
+
+function poolGauges(each: EachServer, to: Registers): void {
   new Gauge({
     name: 'lockkeeper_pool_children',
     help: 'Processes by server and state.',
@@ -77,8 +100,8 @@ function poolGauges(deps: MetricsDeps, to: Registers): void {
     ...to,
     collect() {
       this.reset();
-      each((tenant, server, stats) => {
-        for (const state of STATES) this.set({ tenant, server, state }, stats[state]);
+      each((labels, stats) => {
+        for (const state of STATES) this.set({ ...labels, state }, stats[state]);
       });
     },
   });
@@ -86,40 +109,49 @@ function poolGauges(deps: MetricsDeps, to: Registers): void {
     ['lockkeeper_pool_leases', 'Leases that are lent.', (s) => s.leases],
     ['lockkeeper_pool_waiting', 'Calls that wait for a process.', (s) => s.waiting],
     ['lockkeeper_pool_oldest_waiter_seconds', 'Age of the call that waits longest.', (s) => s.oldestWaiterMs / 1000],
+    ['lockkeeper_pool_memory_bytes', 'Resident memory of processes and all they started.', (s) => s.memoryBytes],
+    ['lockkeeper_pool_spinning', 'Idle processes that take a whole processor.', (s) => s.spinning],
   ];
   for (const [name, help, value] of rows) {
     new Gauge({
       ...{ name, help, labelNames, ...to },
       collect() {
         this.reset();
-        each((tenant, server, stats) => this.set({ tenant, server }, value(stats)));
+        each((labels, stats) => this.set(labels, value(stats)));
       },
     });
   }
 }
 
-function poolCounters(deps: MetricsDeps, to: Registers): void {
-  const rows: readonly [string, string, (stats: PoolStats) => number][] = [
+function poolCounters(each: EachServer, to: Registers): void {
+  const rows: readonly [string, string, (stats: ServerStats) => number][] = [
     ['lockkeeper_pool_starts_total', 'Processes started.', (s) => s.starts],
     ['lockkeeper_pool_start_failures_total', 'Starts that failed.', (s) => s.startFailures],
-    ['lockkeeper_pool_crashes_total', 'Processes that ended by themselves.', (s) => s.crashes],
-    ['lockkeeper_pool_evictions_total', 'Idle processes ended to make room.', (s) => s.evictions],
   ];
   for (const [name, help, value] of rows) {
     new Counter({
-      ...{ name, help, ...to },
+      ...{ name, help, labelNames, ...to },
       collect() {
         this.reset();
-        this.inc(value(deps.pools()));
+        each((labels, stats) => this.inc(labels, value(stats)));
       },
     });
   }
-  read(
-    'lockkeeper_pool_open_circuits',
-    'Keys that are not started again for now.',
-    to,
-    () => deps.pools().openCircuits,
-  );
+  const reasons: readonly [string, string, (stats: ServerStats) => Readonly<Record<string, number>>][] = [
+    ['lockkeeper_pool_crashes_total', 'Processes that ended, and we had not wanted it.', (s) => s.crashesBy],
+    ['lockkeeper_pool_ended_total', 'Processes that we ended.', (s) => s.endsBy],
+  ];
+  for (const [name, help, counts] of reasons) {
+    new Counter({
+      ...{ name, help, labelNames: [...labelNames, 'reason'] as const, ...to },
+      collect() {
+        this.reset();
+        each((labels, stats) => {
+          for (const [reason, times] of Object.entries(counts(stats))) this.inc({ ...labels, reason }, times);
+        });
+      },
+    });
+  }
 }
 
 function read(name: string, help: string, to: Registers, value: () => number): void {
@@ -132,15 +164,6 @@ function read(name: string, help: string, to: Registers, value: () => number): v
 }
 
 const NONE: ServerStats = {
-  ...{
-    starting: 0,
-    idle: 0,
-    busy: 0,
-    draining: 0,
-    leases: 0,
-    waiting: 0,
-    oldestWaiterMs: 0,
-    memoryBytes: 0,
-    spinning: 0,
-  },
+  ...{ starting: 0, idle: 0, busy: 0, draining: 0, leases: 0, waiting: 0, oldestWaiterMs: 0, memoryBytes: 0 },
+  ...{ spinning: 0, starts: 0, startFailures: 0, crashes: 0, evictions: 0, crashesBy: {}, endsBy: {} },
 };

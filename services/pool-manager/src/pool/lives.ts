@@ -21,11 +21,13 @@ export interface LivesDeps {
   readonly health: Health;
   readonly caps: Caps;
   readonly tally: Tally;
+  /** Of the node: with it no name is used twice, also after a restart. */
+  readonly name: string;
   state(): 'open' | 'draining' | 'closed';
   /** It can take calls. */
   joined(pool: Pool, child: PooledChild): void;
   /** It is in no pool any more, and there is room for another. */
-  left(pool: Pool): void;
+  left(pool: Pool, child: PooledChild): void;
 }
 
 /** Its calls hear of a crash first, and give their leases back. */
@@ -42,9 +44,9 @@ export class Lives {
   }
 
   start(pool: Pool): void {
-    const { clock, caps, health, tally } = this.deps;
+    const { clock, caps, health, tally, name } = this.deps;
     const { spec, capabilities, mode } = pool.facts;
-    const child = new PooledChild(String(++this.count), spec, capabilities, mode === 'baton', clock.now());
+    const child = new PooledChild(`${name}${++this.count}`, spec, capabilities, mode === 'baton', clock.now());
     pool.children.add(child);
     caps.add(spec);
     health.starting(spec.digest);
@@ -153,7 +155,7 @@ export class Lives {
     child.state = 'dead';
     this.deps.caps.remove(child.spec);
     child.holders.end(new Error(`the server's process has ended: ${why}`));
-    this.deps.left(pool);
+    this.deps.left(pool, child);
   }
 
   private track(work: Promise<void>): void {

@@ -4,6 +4,7 @@
 import type { Limits, ServerSpec } from '@lockkeeper/protocol/config/settings';
 import { covers } from '@lockkeeper/protocol/mcp/fingerprint';
 import type { Clock } from '@lockkeeper/state/clock';
+import type { Order, Whom } from '@lockkeeper/state/operator/contract';
 import type { PoolLease } from '../lease/lease.ts';
 import { type Connector, type Log, StartError } from '../raise/contract.ts';
 import { BusyError, type LeaseRequest, type Pools, type QueueState } from './contract.ts';
@@ -14,19 +15,23 @@ import { createJanitor } from './janitor.ts';
 import { Lives } from './lives.ts';
 import type { UsageReader } from './meter/contract.ts';
 import { createMeter, type Meter } from './meter/meter.ts';
+import { Operator } from './operate.ts';
 import { Pool, type PoolHost } from './pool.ts';
 import type { PooledChild } from './pooled-child.ts';
 import { Registry } from './registry.ts';
 import { Caps, type FullCap } from './room/caps.ts';
 import { Room } from './room/room.ts';
-import { type PoolRow, type PoolStats, poolRows, poolStats } from './stats.ts';
+import { compareSiblings } from './siblings.ts';
+import { type PoolList, type PoolRow, type PoolStats, poolRows, poolStats } from './stats.ts';
 import { sweepPool } from './sweep.ts';
 import { Tally } from './tally.ts';
 
 export interface PoolsDeps {
-  readonly connector: Pick<Connector, 'connect'>;
+  readonly connector: Pick<Connector, 'connect' | 'doubt'>;
   readonly clock: Clock;
   readonly log: Log;
+  /** Before the numbers of its processes. */
+  readonly name?: string;
   limits(): Pick<Limits, 'maxPerServer' | 'maxPerTenant' | 'maxPerNode' | 'maxQueue' | 'sessionIdleMs'>;
   readonly sweepMs?: number;
   /** What children use of the machine. Absent: nobody looks. */
@@ -47,6 +52,10 @@ export interface NodePools extends Pools {
   stats(): PoolStats;
   /** Every process. */
   rows(): PoolRow[];
+  /** For the operator. */
+  list(): PoolList;
+  /** Gives the names of those it was done to. */
+  order(order: Order, whom: Whom): string[];
   /** Nothing new is taken, what waits and runs goes on. Resolves when all leases are back, or at the deadline. */
   drain(deadlineMs: number): Promise<void>;
 }
@@ -64,6 +73,7 @@ class AllPools implements NodePools, PoolHost {
   private readonly tally = new Tally();
   private readonly room: Room;
   private readonly lives: Lives;
+  private readonly operator: Operator;
   private readonly janitor;
   private readonly meter: Meter | null;
   private state: 'open' | 'draining' | 'closed' = 'open';
@@ -76,14 +86,12 @@ class AllPools implements NodePools, PoolHost {
     this.clock = clock;
     this.caps = new Caps(() => deps.limits());
     this.lives = new Lives({
-      ...{ connector, clock, log, registry, health, tally, caps: this.caps },
+      ...{ connector, clock, log, registry, health, tally, caps: this.caps, name: deps.name ?? '' },
       state: () => this.state,
-      joined: (pool) => {
+      joined: (pool, child) => this.joined(pool, child),
+      left: (pool, child) => {
         pool.serve();
-        this.serveServer(pool.spec.digest);
-      },
-      left: (pool) => {
-        pool.serve();
+        this.operator.left(pool, child);
         this.freed(pool);
         this.room.feed();
       },
@@ -91,6 +99,15 @@ class AllPools implements NodePools, PoolHost {
     this.room = new Room({
       ...{ registry, caps: this.caps },
       evict: (pool, child) => this.lives.stop(pool, child, endOf('room')),
+    });
+    this.operator = new Operator({
+      ...{ registry, lives: this.lives },
+      mayStart: ({ spec, facts }) =>
+        this.state === 'open' &&
+        this.caps.full(spec) === null &&
+        health.mayStartAnother(spec.digest) &&
+        health.gate(spec.digest, facts.key, clock.now()) === null,
+      start: (pool) => this.lives.start(pool),
     });
     this.janitor = createJanitor(clock, deps.sweepMs ?? 1_000, () => this.sweep());
     this.meter = deps.usage === undefined ? null : this.metered(deps.usage);
@@ -144,6 +161,15 @@ class AllPools implements NodePools, PoolHost {
   stats(): PoolStats {
     const now = this.clock.now();
     return poolStats(this.registry.every, this.tally, this.health.openCircuits(now), now);
+  }
+
+  list(): PoolList {
+    const { servers } = this.stats();
+    return { processes: this.rows(), servers, mishaps: this.tally.mishaps() };
+  }
+
+  order(order: Order, whom: Whom): string[] {
+    return this.operator.order(order, whom);
   }
 
   rows(): PoolRow[] {
@@ -233,6 +259,15 @@ class AllPools implements NodePools, PoolHost {
     pool.end();
     this.room.forget(pool);
     this.registry.delete(pool);
+  }
+
+  private joined(pool: Pool, child: PooledChild): void {
+    const { spec } = pool;
+    if (compareSiblings(child, this.registry.ofDigest(spec.digest))) {
+      this.deps.connector.doubt?.(spec, 'its processes answer in different eras');
+    }
+    pool.serve();
+    this.serveServer(spec.digest);
   }
 
   private metered(reader: UsageReader): Meter {

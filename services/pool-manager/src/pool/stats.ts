@@ -3,9 +3,10 @@
 import { serverId } from '@lockkeeper/protocol/config/settings';
 import type { Pool } from './pool.ts';
 import type { ChildState } from './pooled-child.ts';
-import type { Counts, Tally } from './tally.ts';
+import type { Counts, Mishap, Tally } from './tally.ts';
 
-export interface ServerStats {
+/** As of a server, with what has happened to it since this node started. */
+export interface ServerStats extends Counts {
   readonly starting: number;
   readonly idle: number;
   readonly busy: number;
@@ -18,11 +19,19 @@ export interface ServerStats {
   readonly spinning: number;
 }
 
-export interface PoolStats extends ServerStats, Counts {
+export interface PoolStats extends ServerStats {
   readonly pools: number;
   readonly openCircuits: number;
   /** By `serverId(tenant, name)`: as many as are configured. */
   readonly servers: Readonly<Record<string, ServerStats>>;
+}
+
+/** What an operator is shown at once. */
+export interface PoolList {
+  readonly processes: readonly PoolRow[];
+  readonly servers: Readonly<Record<string, ServerStats>>;
+  /** The last failures, newest last. */
+  readonly mishaps: readonly Mishap[];
 }
 
 /** One process, for an operator. Whose it is is not said. */
@@ -74,21 +83,27 @@ export function poolRows(pools: Iterable<Pool>, now: number): PoolRow[] {
   );
 }
 
-type Sum = { -readonly [K in keyof ServerStats]: ServerStats[K] };
+type Live = Omit<ServerStats, keyof Counts>;
+type Sum = { -readonly [K in keyof Live]: Live[K] };
 
 export function poolStats(pools: Iterable<Pool>, tally: Tally, openCircuits: number, now: number): PoolStats {
   const total = zero();
-  const servers: Record<string, Sum> = {};
+  // A server that has none left has still had some.
+  const sums = new Map(tally.servers().map((id) => [id, zero()]));
   let count = 0;
   for (const pool of pools) {
     count++;
     const id = serverId(pool.spec.tenant, pool.spec.name);
-    servers[id] ??= zero();
-    for (const sum of [total, servers[id]]) add(sum, pool, now);
+    const own = sums.get(id) ?? zero();
+    sums.set(id, own);
+    for (const sum of [total, own]) add(sum, pool, now);
   }
-  const { starts, startFailures, crashes, evictions, crashesBy, endsBy } = tally.total;
-  const counts = { starts, startFailures, crashes, evictions, crashesBy, endsBy };
-  return { ...total, ...counts, pools: count, openCircuits, servers };
+  const servers = Object.fromEntries([...sums].map(([id, sum]) => [id, { ...sum, ...countsOf(tally.ofServer(id)) }]));
+  return { ...total, ...countsOf(tally.total), pools: count, openCircuits, servers };
+}
+
+function countsOf({ starts, startFailures, crashes, evictions, crashesBy, endsBy }: Counts): Counts {
+  return { starts, startFailures, crashes, evictions, crashesBy, endsBy };
 }
 
 function zero(): Sum {

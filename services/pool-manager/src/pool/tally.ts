@@ -11,9 +11,9 @@ export interface Counts {
   /** They ended, and we had not wanted it. */
   readonly crashes: number;
   readonly evictions: number;
-  readonly crashesBy: ReadonlyMap<ExitCause, number>;
+  readonly crashesBy: Readonly<Partial<Record<ExitCause, number>>>;
   /** By our own wish. */
-  readonly endsBy: ReadonlyMap<EndReason, number>;
+  readonly endsBy: Readonly<Partial<Record<EndReason, number>>>;
 }
 
 /** A failure, for people. */
@@ -32,23 +32,23 @@ const MAX_MISHAPS = 100;
 class Counter implements Counts {
   starts = 0;
   startFailures = 0;
-  readonly crashesBy = new Map<ExitCause, number>();
-  readonly endsBy = new Map<EndReason, number>();
+  readonly crashesBy: Partial<Record<ExitCause, number>> = {};
+  readonly endsBy: Partial<Record<EndReason, number>> = {};
 
   get crashes(): number {
-    let sum = 0;
-    for (const times of this.crashesBy.values()) sum += times;
-    return sum;
+    return Object.values(this.crashesBy).reduce((sum, times) => sum + times, 0);
   }
 
   get evictions(): number {
-    return this.endsBy.get('room') ?? 0;
+    return this.endsBy.room ?? 0;
   }
 }
 
+const NOTHING = new Counter();
+
 export class Tally {
   readonly total: Counts = new Counter();
-  private readonly servers = new Map<string, Counter>();
+  private readonly byServer = new Map<string, Counter>();
   private readonly last: Mishap[] = [];
 
   started(spec: ServerSpec): void {
@@ -61,12 +61,12 @@ export class Tally {
   }
 
   crashed(spec: ServerSpec, cause: ExitCause, words: string, at: number): void {
-    for (const { crashesBy } of this.both(spec)) crashesBy.set(cause, (crashesBy.get(cause) ?? 0) + 1);
+    for (const { crashesBy } of this.both(spec)) crashesBy[cause] = (crashesBy[cause] ?? 0) + 1;
     this.note(spec, 'crashed', words, at);
   }
 
   ended(spec: ServerSpec, reason: EndReason): void {
-    for (const { endsBy } of this.both(spec)) endsBy.set(reason, (endsBy.get(reason) ?? 0) + 1);
+    for (const { endsBy } of this.both(spec)) endsBy[reason] = (endsBy[reason] ?? 0) + 1;
   }
 
   note({ tenant, name }: ServerSpec, kind: Mishap['kind'], words: string, at: number): void {
@@ -74,8 +74,12 @@ export class Tally {
     if (this.last.length > MAX_MISHAPS) this.last.shift();
   }
 
-  ofServer(id: string): Counts | undefined {
-    return this.servers.get(id);
+  servers(): string[] {
+    return [...this.byServer.keys()];
+  }
+
+  ofServer(id: string): Counts {
+    return this.byServer.get(id) ?? NOTHING;
   }
 
   /** The newest last. */
@@ -85,17 +89,14 @@ export class Tally {
 
   private both({ tenant, name }: ServerSpec): readonly Counter[] {
     const id = serverId(tenant, name);
-    let own = this.servers.get(id);
-    if (own === undefined) {
-      own = new Counter();
-      this.servers.set(id, own);
-      if (this.servers.size > MAX_SERVERS) for (const oldest of this.servers.keys()) return this.drop(oldest, own);
+    const own = this.byServer.get(id) ?? new Counter();
+    if (!this.byServer.has(id) && this.byServer.size >= MAX_SERVERS) {
+      for (const oldest of this.byServer.keys()) {
+        this.byServer.delete(oldest);
+        break;
+      }
     }
-    return [this.total as Counter, own];
-  }
-
-  private drop(oldest: string, own: Counter): readonly Counter[] {
-    this.servers.delete(oldest);
+    this.byServer.set(id, own);
     return [this.total as Counter, own];
   }
 }

@@ -199,6 +199,9 @@ export function createConnector(deps: ConnectorDeps): Connector {
       return told === null ? byVerdict(spec, declared, signal) : asConfigured(spec, told, declared, signal);
     },
     known: (spec) => configured(spec) ?? verdicts.known(spec),
+    doubt(spec, why) {
+      if (configured(spec) === null) behind(verdicts.drop(spec, why));
+    },
     profile(spec, signal) {
       const told = configured(spec);
       return told === null ? orAborted(verdicts.get(spec), signal) : Promise.resolve(told);

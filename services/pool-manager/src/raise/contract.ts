@@ -71,6 +71,8 @@ export interface Connector {
   profile(spec: ServerSpec, signal: AbortSignal): Promise<Profile>;
   /** The same without waiting; null: ask for it. */
   known(spec: ServerSpec): Profile | null;
+  /** Two processes of it disagree: what is remembered of its era is forgotten. */
+  doubt?(spec: ServerSpec, why: string): void;
   /** Ends spare processes and probes in the background. Connections handed out are their holder's. */
   close(): Promise<void>;
 }
@@ -79,10 +81,13 @@ export interface Connector {
 export class StartError extends Error {
   readonly words: string;
   readonly stderrTail: string;
-  constructor(words: string, stderrTail: string) {
+  /** It refuses our credentials: the operator's to mend. */
+  readonly denied: boolean;
+  constructor(words: string, stderrTail: string, denied = false) {
     super(words);
     this.words = words;
     this.stderrTail = stderrTail;
+    this.denied = denied;
   }
 }
 

@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { serverId } from '@lockkeeper/protocol/config/settings';
-import { createAdminServer } from '../../src/http/admin.ts';
+import { createAdminServer } from '@lockkeeper/state/operator/admin';
 import { createMetrics } from '../../src/observe/metrics.ts';
 import { lease, server, settled, stage } from '../pool/stage.ts';
 
 const s = stage();
 const spec = server({ pool: { max: 1 } });
 const link = { gateways: 2, streams: 3, draining: false };
-const state = { why: [] as string[], started: true };
+const state = { why: [] as string[], started: true, token: undefined as string | undefined };
 const metrics = createMetrics({
   servers: () => new Map([[serverId(spec.tenant, spec.name), spec]]),
   pools: () => s.pools.stats(),
@@ -25,7 +25,8 @@ const admin = createAdminServer({
   registry: metrics.registry,
   notReady: () => state.why,
   started: () => state.started,
-  pools: () => s.pools.rows(),
+  pools: s.pools,
+  token: () => state.token,
 });
 const port = await admin.listen('127.0.0.1', 0);
 after(() => admin.close());
@@ -56,7 +57,7 @@ test('processes and those who wait for one are counted by server', async () => {
     'lockkeeper_pool_children{tenant="acme",server="s",state="idle"} 0',
     'lockkeeper_pool_waiting{tenant="acme",server="s"} 1',
     'lockkeeper_pool_oldest_waiter_seconds{tenant="acme",server="s"} 2.5',
-    'lockkeeper_pool_starts_total 1',
+    'lockkeeper_pool_starts_total{tenant="acme",server="s"} 1',
     'lockkeeper_link_gateways 2',
     'lockkeeper_parked_exchanges 5',
   ])
@@ -69,7 +70,20 @@ test('processes and those who wait for one are counted by server', async () => {
   (await waiting).release();
   s.made[0]!.crash();
   await settled();
-  assert.ok((await numbers()).includes('lockkeeper_pool_crashes_total 1\n'));
+  assert.ok((await numbers()).includes('lockkeeper_pool_crashes_total{tenant="acme",server="s",reason="exit"} 1\n'));
+});
+
+test('what processes use and why they ended is counted by server', async () => {
+  s.uses.set(s.made.length, { mb: 40 });
+  (await lease(s, { spec })).release();
+  await s.clock.advance(4_000);
+  let body = await numbers();
+  assert.ok(body.includes('lockkeeper_pool_memory_bytes{tenant="acme",server="s"} 41943040\n'));
+  assert.ok(body.includes('lockkeeper_pool_spinning{tenant="acme",server="s"} 0\n'));
+  s.uses.set(s.made.length - 1, { mb: 5000 });
+  await s.clock.advance(2_000);
+  body = await numbers();
+  assert.ok(body.includes('lockkeeper_pool_ended_total{tenant="acme",server="s",reason="memory"} 1\n'));
 });
 
 test('ends of exchanges are counted by server and outcome', async () => {

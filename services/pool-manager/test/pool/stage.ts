@@ -65,7 +65,7 @@ export class FakeConnection implements Connection {
   holdStop: Promise<void> | null = null;
   private readonly exit = Promise.withResolvers<ExitReason>();
 
-  constructor(number: number, spec: ServerSpec, capabilities: ClientCapabilities) {
+  constructor(number: number, spec: ServerSpec, capabilities: ClientCapabilities, spoken: Stage['profile']) {
     this.number = number;
     this.pid = 1000 + number;
     this.spec = spec;
@@ -73,8 +73,7 @@ export class FakeConnection implements Connection {
     this.fingerprint = fingerprintOf(capabilities);
     this.closed = this.exit.promise;
     this.profile = {
-      era: 'legacy',
-      revision: '2025-11-25',
+      ...spoken,
       supported: [],
       capabilities: {},
       foundAt: 0,
@@ -118,6 +117,10 @@ export interface Stage {
   failing: string | null;
   alive(): FakeConnection[];
   /** What each child uses, by the number of its connection. */
+  /** What the next ones say they are. */
+  profile: { readonly era: 'legacy' | 'modern'; readonly revision: string };
+  /** Servers whose era is to be asked again. */
+  readonly doubts: string[];
   readonly uses: Map<number, { mb?: number; exactMb?: number; cpuMs?: number }>;
 }
 
@@ -136,6 +139,8 @@ export function stage(limits: Partial<StageLimits> = {}): Stage {
     pending,
     warnings,
     uses,
+    doubts: [],
+    profile: { era: 'legacy', revision: '2025-11-25' },
     starts: 0,
     manual: false,
     failing: null,
@@ -151,11 +156,13 @@ export function stage(limits: Partial<StageLimits> = {}): Stage {
           return (exactMb ?? mb ?? 0) * MIB;
         },
       },
+      name: 'n',
       connector: {
+        doubt: (spec) => void it.doubts.push(spec.name),
         connect: (spec, capabilities, signal) => {
           it.starts++;
           const make = () => {
-            const connection = new FakeConnection(made.length, spec, capabilities);
+            const connection = new FakeConnection(made.length, spec, capabilities, it.profile);
             made.push(connection);
             void connection.closed.then(() => crashed.add(connection));
             return connection;

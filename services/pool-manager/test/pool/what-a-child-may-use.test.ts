@@ -54,7 +54,7 @@ describe('a child over its cap', () => {
     await s.clock.advance(2_000);
     assert.match(s.made[0]!.stopped ?? '', /used more than 100 MB of memory \(pool\.maxMemoryMb\)/);
     assert.equal(s.made[0]!.hurried, false);
-    assert.equal(s.pools.stats().endsBy.get('memory'), 1);
+    assert.equal(s.pools.stats().endsBy.memory, 1);
     assert.equal(numberOf(await lease(s, { spec: capped() })), 1);
   });
 
@@ -90,7 +90,7 @@ describe('a child over its cap', () => {
     await s.clock.advance(2_000);
     assert.equal(s.made[0]!.stopped, 'used more than 200 MB of memory and was ended');
     assert.equal(s.made[0]!.hurried, true);
-    assert.equal(s.pools.stats().endsBy.get('memory'), 1);
+    assert.equal(s.pools.stats().endsBy.memory, 1);
     assert.equal(s.pools.stats().crashes, 0);
   });
 
