@@ -69,7 +69,10 @@ class Reply implements ModernReply {
     if (this.ended) return;
     this.drop();
     const { out, stream } = this;
-    if (stream === null && (out.accepts.json || status !== 200)) return out.json(status, bodyOf(frame), headers);
+    if (stream === null && (out.accepts.json || status !== 200)) {
+      out.json(status, bodyOf(frame), headers);
+      return;
+    }
     const target = stream ?? out.sse();
     target.send(frame.length === 1 ? frame[0]! : concat(frame));
     target.end();
