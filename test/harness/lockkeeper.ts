@@ -54,6 +54,8 @@ export interface Lockkeeper {
 export interface Cluster {
   readonly gateways: readonly Lockkeeper[];
   readonly poolManagers: readonly Running[];
+  /** Ends one as an operator does and starts another in its place, a gateway at the same port. The lists change. */
+  restart(service: 'gateway' | 'pool-manager', index: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -162,7 +164,8 @@ export async function startCluster(wish: ClusterWish): Promise<Cluster> {
   const ports = await Promise.all(Array.from({ length: wish.gateways }, freePort));
   const publicBaseUrl = wish.publicBaseUrl ?? `http://127.0.0.1:${ports[0]}`;
   const removals: (() => void)[] = [];
-  const started: Running[] = [];
+  const poolManagers: Running[] = [];
+  const gateways: Lockkeeper[] = [];
   const configFor = (port: number) => {
     const listen = { host: '127.0.0.1', port, adminPort: 0, allowedHosts: ports.map((each) => `127.0.0.1:${each}`) };
     const shared = { state: wish.redis, link: { host: '127.0.0.1', port: 0, adminPort: 0, secret: SECRET } };
@@ -173,18 +176,31 @@ export async function startCluster(wish: ClusterWish): Promise<Cluster> {
   };
   const stop = async () => {
     // Gateways first: a pool manager that goes while calls run would only make noise.
-    const results = await Promise.allSettled([...started].reverse().map((running) => running.stop()));
+    const running = [...gateways.map((gateway) => gateway.process), ...poolManagers];
+    const results = await Promise.allSettled(running.map((one) => one.stop()));
     for (const remove of removals) remove();
     const failed = results.find((result) => result.status === 'rejected');
     if (failed) throw failed.reason;
   };
   try {
-    const nodes = Array.from({ length: wish.poolManagers }, () => startService('pool-manager', configFor(0), wish));
-    const poolManagers = await Promise.all(nodes);
-    started.push(...poolManagers);
-    const gateways = await Promise.all(ports.map((port) => startService('gateway', configFor(port), wish)));
-    started.push(...gateways);
-    return { gateways: gateways.map((running) => handleOf(running, () => running.stop())), poolManagers, stop };
+    const nodeFiles = Array.from({ length: wish.poolManagers }, () => configFor(0));
+    poolManagers.push(...(await Promise.all(nodeFiles.map((file) => startService('pool-manager', file, wish)))));
+    const files = ports.map(configFor);
+    const startGateway = async (file: string) => {
+      const running = await startService('gateway', file, wish);
+      return handleOf(running, () => running.stop());
+    };
+    gateways.push(...(await Promise.all(files.map(startGateway))));
+    const restart: Cluster['restart'] = async (service, index) => {
+      if (service === 'gateway') {
+        await gateways[index]!.stop();
+        gateways[index] = await startGateway(files[index]!);
+      } else {
+        await poolManagers[index]!.stop();
+        poolManagers[index] = await startService('pool-manager', nodeFiles[index]!, wish);
+      }
+    };
+    return { gateways, poolManagers, restart, stop };
   } catch (error) {
     await stop().catch(() => {});
     throw error;
