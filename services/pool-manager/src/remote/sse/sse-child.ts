@@ -28,7 +28,8 @@ export class SseChild implements Child {
   /** Requests without an answer. */
   private readonly open = new Set<number>();
   private endpoint: string | null = null;
-  private introducing: Promise<void> | null = null;
+  /** On its way, and nothing may overtake it: HTTP keeps no order of its own. */
+  private ahead: Promise<void> | null = null;
   private deadline: Timer | null;
   private stopping: Promise<void> | null = null;
 
@@ -85,12 +86,12 @@ export class SseChild implements Child {
   }
 
   private write(out: Outgoing): void {
-    if (out.method === 'notifications/initialized') {
-      this.introducing = this.post(out).finally(() => {
-        this.introducing = null;
-      });
-    } else if (this.introducing !== null) void this.introducing.then(() => this.post(out));
-    else void this.post(out);
+    const sent = this.ahead === null ? this.post(out) : this.ahead.then(() => this.post(out));
+    if (out.method !== 'notifications/initialized' && out.method !== 'logging/setLevel') return;
+    const ahead = sent.then(() => {
+      if (this.ahead === ahead) this.ahead = null;
+    });
+    this.ahead = ahead;
   }
 
   /** Never rejects. */

@@ -20,6 +20,8 @@ const LOSING_MS = 1_000;
 const DELETE_MS = 3_000;
 /** How long calls wait for the server's own stream to stand. */
 const STREAM_MS = 500;
+/** How long they wait for their level to be taken: one that comes late would lose their first messages. */
+const LEVEL_MS = 1_000;
 const ENDED = 'the server does not know its session any more';
 
 export class StreamableChild implements Child {
@@ -34,8 +36,8 @@ export class StreamableChild implements Child {
   private stream: GetStream | null = null;
   /** `initialize`. */
   private first: Post | null = null;
-  /** The introduction is on its way; nothing may overtake it. */
-  private introducing: Promise<void> | null = null;
+  /** On its way, and nothing may overtake it: HTTP keeps no order of its own. */
+  private ahead: Promise<void> | null = null;
   private losing: Timer | null = null;
   private finishing = false;
   private stopping: Promise<void> | null = null;
@@ -54,7 +56,7 @@ export class StreamableChild implements Child {
     if (this.exited !== null) return false;
     const out = outgoing(message);
     if (out.kind === 'request') this.request(out);
-    else if (out.method === 'notifications/initialized') this.introducing = this.introduce(out);
+    else if (out.method === 'notifications/initialized') this.inFront(this.introduce(out));
     else this.aside(out);
     return true;
   }
@@ -93,8 +95,20 @@ export class StreamableChild implements Child {
     });
     this.posts.set(out.id, post);
     if (out.method === 'initialize') this.first = post;
-    if (this.losing !== null) post.fail(gone(false));
-    else void post.run(this.introducing);
+    if (this.losing !== null) {
+      post.fail(gone(false));
+      return;
+    }
+    const over = post.run(this.ahead);
+    if (out.method === 'logging/setLevel') this.inFront(this.orLater(over, LEVEL_MS));
+  }
+
+  /** What is sent from now on waits for it, behind what already does. */
+  private inFront(done: Promise<void>): void {
+    const ahead = done.then(() => {
+      if (this.ahead === ahead) this.ahead = null;
+    });
+    this.ahead = ahead;
   }
 
   private over(id: number): void {
@@ -134,7 +148,6 @@ export class StreamableChild implements Child {
       // Many servers ask there what belongs to a call, and drop it while there is no stream.
       await this.orLater(stream.tried, STREAM_MS);
     }
-    this.introducing = null;
     this.first = null;
   }
 

@@ -62,6 +62,23 @@ describe('how a session goes', () => {
     stage = null;
   });
 
+  it('a level is with the server before the call that wants it, though each has a request of its own', async () => {
+    let answerLevel: (() => void) | null = null;
+    const s = await begin({
+      request: ({ message }, response) => {
+        if (message.method === 'logging/setLevel') answerLevel = () => json(response, result(message.id));
+        else json(response, result(message.id));
+      },
+    });
+    s.sends({ id: 2, method: 'logging/setLevel', params: { level: 'info' } });
+    s.sends(call(3));
+    await eventually(() => answerLevel !== null);
+    assert.equal(s.toldOf('tools/call').length, 0);
+    answerLevel!();
+    await s.answerTo(3);
+    assert.equal(s.toldOf('tools/call').length, 1);
+  });
+
   it('the id that was given and the revision that was negotiated are on everything that follows, and DELETE ends it', async () => {
     const s = await begin({});
     s.sends(call(2));
