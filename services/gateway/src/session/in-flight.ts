@@ -17,6 +17,8 @@ export interface RunningCall {
   readonly xid: string;
   /** `idKey` of the client's own request id. */
   readonly clientId: string;
+  /** Taken over from a replica that is gone, whose entry stands in the store still. */
+  readonly taken?: boolean;
   /** Called once when the client no longer wants the answer. */
   readonly cancel: () => void;
   /** Lets go of it without an end, for another replica to go on. False: nobody could. */
@@ -92,9 +94,13 @@ export function createInFlight(deps: InFlightDeps): InFlight {
   }
 
   async function leave(entry: Local): Promise<void> {
-    const { session, member } = entry;
-    if (session === null || member === null) return;
-    await store.removeFromSet(inFlightKey(session.record.tenant, session.id), member);
+    const { session, member, call } = entry;
+    if (session === null) return;
+    const key = inFlightKey(session.record.tenant, session.id);
+    if (member !== null) await store.removeFromSet(key, member);
+    if (call.taken !== true) return;
+    for (const left of await members(session))
+      if (left[1] === call.xid) await store.removeFromSet(key, JSON.stringify(left));
   }
 
   /** Exchange ids in the store and here under this client id that had begun by then; those cancelled are left out. */

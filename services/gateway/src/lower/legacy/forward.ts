@@ -46,6 +46,7 @@ export function createForward(deps: ForwardDeps) {
     const done = deps.inFlight.begin(caller.session, {
       xid: call.xid,
       clientId: idKey(message.id ?? ''),
+      taken: call.taken !== undefined,
       cancel() {
         cancelAtNode(call);
         ending.abort();

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { eventually, within } from '../../../../../test/harness/eventually.ts';
-import { holderKey } from '../../../src/session/keys.ts';
+import { holderKey, inFlightKey } from '../../../src/session/keys.ts';
 import { type AskingNode, createAskingNode } from './asking-node.ts';
 import { call, greeting, notification, post, reader, request, verb } from './client.ts';
 import type { Rpc } from './follow.ts';
@@ -55,6 +55,8 @@ describe('a replica that owed an answer dies', () => {
     });
     await send(0, call(5, 'slow', { progressToken: 't' }));
     assert.equal((await next()).params?.progress, 1);
+    const entered = () => world.stores.at(-1)!.membersOf(inFlightKey('acme', session));
+    await eventually(async () => assert.equal((await entered()).length, 1));
     await world.replicas[0].kill();
     go();
     assert.equal((await next()).params?.progress, 2);
@@ -63,8 +65,9 @@ describe('a replica that owed an answer dies', () => {
     assert.deepEqual(node.begun, ['slow']);
     await nothingElse();
     await eventually(async () => {
-      const left = await world.stores.at(-1)!.scan(`lk:{acme}:sess:${session}:call:`);
-      assert.deepEqual(left, []);
+      const store = world.stores.at(-1)!;
+      assert.deepEqual(await store.scan(`lk:{acme}:sess:${session}:call:`), []);
+      assert.deepEqual(await store.membersOf(inFlightKey('acme', session)), []);
     });
   });
 
