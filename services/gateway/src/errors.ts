@@ -215,6 +215,15 @@ export const CATALOGUE = {
     words: 'The server could not be started.',
     next: 'Tell the operator; the reason is in the log under this exchange id.',
   },
+  'upstream-denied': {
+    blame: 'operator',
+    status: 200,
+    code: 10018,
+    toolResult: true,
+    retry: 'never',
+    words: 'The server does not accept Lockkeeper’s credentials.',
+    next: 'Tell the operator, who must set valid ones for it; to sign in again does not help.',
+  },
   timeout: {
     blame: 'upstream',
     status: 200,

@@ -20,7 +20,9 @@ export function failureOf(error: unknown, { xid, spec, running, log }: Failing):
   if (error instanceof StartError) {
     // The tail is the operator's alone: it may hold anything.
     log.warn({ ...where, why: error.words, stderr: error.stderrTail }, 'server could not be started');
-    return faultOf('start-failed', { message: `server "${spec.name}" could not be started: ${error.words}` });
+    if (error.denied) return faultOf('denied', { message: `server "${spec.name}": ${error.words}` });
+    const what = spec.http === undefined ? 'started' : 'reached';
+    return faultOf('start-failed', { message: `server "${spec.name}" could not be ${what}: ${error.words}` });
   }
   if (error instanceof BusyError) {
     log.info({ ...where, ...error.queue }, 'busy');

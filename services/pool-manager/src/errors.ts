@@ -23,6 +23,7 @@ export const CATALOGUE = {
   unavailable: { blame: 'us', retry: 'later', words: 'this node cannot tell whether it may serve this caller' },
   busy: { blame: 'us', retry: 'later', words: 'all processes of this server are busy' },
   'start-failed': { blame: 'upstream', retry: 'later', words: 'the server could not be started' },
+  denied: { blame: 'operator', retry: 'never', words: 'the server does not accept Lockkeeper’s credentials' },
   timeout: { blame: 'upstream', retry: 'never', words: 'the server did not answer in time' },
   lost: { blame: 'upstream', retry: 'never', words: 'the server was lost during the call; it may have run in part' },
   cancelled: { blame: 'client', retry: 'never', words: 'the caller cancelled' },

@@ -39,6 +39,8 @@ export function refusalOf(fault: CallFault, spec: ServerSpec, era: Era | null, e
       return lacking(fault, spec, exchange);
     case 'start-failed':
       return { reason: 'start-failed', message: startWords(fault, spec), ...retry };
+    case 'denied':
+      return { reason: 'upstream-denied', message: sentence(capital(fault.message)) };
     case 'busy':
       return { reason: 'busy', message: busyWords(fault, spec), ...retry };
     case 'timeout':
@@ -163,7 +165,7 @@ function requiredOf(data: string | undefined): ClientCapabilities | null {
  * on stderr is in the node's log, under the id named here where it is another one.
  */
 export function tellOperator(log: RouteLog, fault: CallFault, spec: ServerSpec, exchange: Exchange): void {
-  if (fault.reason !== 'start-failed' && fault.reason !== 'protocol') return;
+  if (!['start-failed', 'denied', 'protocol'].includes(fault.reason)) return;
   const elsewhere = fault.from === undefined ? '' : ` (exchange ${fault.from})`;
   const { name: server, tenant } = spec;
   log.warn({ xid: exchange.xid, tenant, server, reason: `${fault.message}${elsewhere}` }, 'a server cannot be used');

@@ -226,6 +226,7 @@ const TOOL_ROWS = [
   'unavailable',
   'busy',
   'start-failed',
+  'upstream-denied',
   'timeout',
   'lost',
   'upstream-protocol',

@@ -91,7 +91,7 @@ export async function probed(
   const { finding, connection, stderrTail } = await starter.probe(spec, deadlineMs, signal);
   switch (finding.kind) {
     case 'failed':
-      throw new StartError(finding.exit.words, stderrTail);
+      throw new StartError(finding.exit.words, stderrTail, finding.denied);
     case 'no-common':
       throw new StartError(finding.words, stderrTail);
     case 'legacy':

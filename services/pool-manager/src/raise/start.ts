@@ -180,7 +180,7 @@ export function createStarter(deps: StarterDeps): Starter {
         // Where there is no stream of 2024-11-05 any more there may be a younger transport.
         const moved = said.kind === 'failed' && spec.http !== undefined && transport === 'sse';
         if (said.kind === 'refused' || moved) throw new Contradiction(said.words, wire.stderrTail());
-        if (said.kind === 'failed') throw new StartError(said.words, wire.stderrTail());
+        if (said.kind === 'failed') throw new StartError(said.words, wire.stderrTail(), said.denied);
         const profile = spec.http === undefined ? said.profile : { ...said.profile, transport };
         return legacyConnection(spec, wire, profile, capabilities);
       }),
@@ -195,7 +195,8 @@ export function createStarter(deps: StarterDeps): Starter {
           throw new StartError(`${finding.evidence} within ${spec.startTimeoutMs} ms`, '');
         if (finding.kind === 'legacy')
           throw new Contradiction(`it is not modern: ${finding.evidence}`, wire.stderrTail());
-        throw new StartError(finding.kind === 'failed' ? finding.exit.words : finding.words, wire.stderrTail());
+        if (finding.kind === 'failed') throw new StartError(finding.exit.words, wire.stderrTail(), finding.denied);
+        throw new StartError(finding.words, wire.stderrTail());
       }),
 
     probe: (spec, deadlineMs, signal) =>

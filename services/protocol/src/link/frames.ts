@@ -145,6 +145,8 @@ export type FaultReason =
   | 'unavailable'
   | 'busy'
   | 'start-failed'
+  /** A server by URL refuses our credentials. */
+  | 'denied'
   | 'timeout'
   | 'lost'
   | 'cancelled'

@@ -72,7 +72,7 @@ const RESTORE_MS = 2 * 60 * 1000;
 const MAX_STORED_BYTES = 4 * 1024 * 1024;
 
 /** Faults that say something about the server, and will say the same in a moment. */
-const LASTING: ReadonlySet<string> = new Set(['start-failed', 'timeout', 'lost', 'protocol', 'upstream']);
+const LASTING: ReadonlySet<string> = new Set(['start-failed', 'denied', 'timeout', 'lost', 'protocol', 'upstream']);
 
 interface Held<T> extends Entry<T> {
   readonly bytes: number;

@@ -17,7 +17,7 @@ export type Introduction =
   | { readonly kind: 'ok'; readonly profile: Profile }
   /** It answered, but not as a legacy server does: the verdict may be wrong. */
   | { readonly kind: 'refused'; readonly words: string }
-  | { readonly kind: 'failed'; readonly words: string };
+  | { readonly kind: 'failed'; readonly words: string; readonly denied?: boolean };
 
 export interface IntroduceOptions {
   readonly capabilities: ClientCapabilities;
@@ -38,9 +38,9 @@ export async function introduce(wire: Wire, o: IntroduceOptions): Promise<Introd
     case 'spoiled':
       return { kind: 'failed', words: `its answer to initialize cannot be used: ${answer.words}` };
     case 'failed': {
-      const { words, status } = answer.failure;
+      const { kind, words, status } = answer.failure;
       // Nothing there that takes `initialize`: what is known of this server may be wrong (protocol.md §4.2).
-      return { kind: speaksForOlder(status) ? 'refused' : 'failed', words };
+      return speaksForOlder(status) ? { kind: 'refused', words } : { kind: 'failed', words, denied: kind === 'denied' };
     }
     case 'answer':
       return judged(wire, answer.line, answer.result, answer.members, answer.error, o);

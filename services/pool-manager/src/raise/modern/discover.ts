@@ -21,7 +21,7 @@ export type Finding =
   /** `weak`: by silence or exit; a slow modern server looks the same. */
   | { readonly kind: 'legacy'; readonly evidence: string; readonly weak: boolean }
   /** The command never ran: no evidence of anything. */
-  | { readonly kind: 'failed'; readonly exit: ExitReason };
+  | { readonly kind: 'failed'; readonly exit: ExitReason; readonly denied?: boolean };
 
 export interface DiscoverOptions {
   readonly clientInfo: Implementation;
@@ -67,7 +67,7 @@ function unanswered({ kind, words, status }: RequestFailure): Finding {
   // Some take what they do not know for a notification, or show a page: only `initialize` can tell.
   if (kind === 'protocol')
     return { kind: 'legacy', evidence: `unusable answer to server/discover: ${words}`, weak: true };
-  return { kind: 'failed', exit: { kind: 'spawn-failed', code: null, signal: null, words } };
+  return { kind: 'failed', exit: { kind: 'spawn-failed', code: null, signal: null, words }, denied: kind === 'denied' };
 }
 
 function result(line: Uint8Array, members: readonly Member[], o: DiscoverOptions): Finding {

@@ -11,7 +11,7 @@ export function failedCall(server: string, failure: RequestFailure): Outcome {
     case 'unreachable':
       return fault('start-failed', `server "${server}" could not be reached: ${words}`, { mayHaveRun });
     case 'denied':
-      return fault('start-failed', told, { mayHaveRun });
+      return fault('denied', told, { mayHaveRun });
     case 'busy':
       return fault('busy', told, { mayHaveRun, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
     case 'lost':
