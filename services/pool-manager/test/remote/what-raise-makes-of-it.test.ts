@@ -253,7 +253,7 @@ describe('what raise makes of a server by URL', () => {
         { era },
       );
       const { fault } = await call(c, 'a');
-      assert.deepEqual([fault?.reason, fault?.mayHaveRun], ['start-failed', false]);
+      assert.deepEqual([fault?.reason, fault?.mayHaveRun], ['denied', false]);
       assert.match(fault!.message, /^server "far": it does not accept Lockkeeper's credentials \(HTTP 401\)/);
       assert.doesNotMatch(JSON.stringify(fault), /evil|Bearer/);
     });
