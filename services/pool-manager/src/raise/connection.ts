@@ -23,6 +23,7 @@ export interface RaisedDeps {
   changed(change: Change): void;
 }
 
+const NOBODY: ReadonlySet<Call> = new Set();
 const CHANGES: ReadonlySet<string> = new Set([
   'notifications/tools/list_changed',
   'notifications/prompts/list_changed',
@@ -97,12 +98,13 @@ export class RaisedConnection implements Connection, CallOwner, Room {
 
   /** A reply tells whose it is; where nothing tells, the rule of the baton stands. */
   private roomOf(of: number | undefined): Room {
+    if (of === undefined || of === 0) return this;
     const owner = this.ownerOf(of);
-    return owner === null ? this : { open: this.open, asker: () => owner.head };
+    return { open: this.open, asker: () => owner?.head ?? null };
   }
 
-  private ownerOf(of: number | undefined): Call | null {
-    if (of === undefined || of === 0) return null;
+  /** Null: the node's own request, or one that nobody waits for any more. */
+  private ownerOf(of: number): Call | null {
     for (const call of this.calls) if (call.owns(of)) return call;
     return null;
   }
@@ -143,6 +145,12 @@ export class RaisedConnection implements Connection, CallOwner, Room {
     return new Set([...this.calls].filter((call) => !call.parked));
   }
 
+  private hearing(of: number | undefined): ReadonlySet<Call> {
+    if (of === undefined || of === 0) return this.speaking();
+    const owner = this.ownerOf(of);
+    return owner === null ? NOBODY : new Set([owner]);
+  }
+
   stop(why: string, how?: 'now'): Promise<void> {
     this.stopped = true;
     return this.wire.stop(why, how);
@@ -150,9 +158,7 @@ export class RaisedConnection implements Connection, CallOwner, Room {
 
   private notification(line: Uint8Array, method: string, params: Member | undefined, of: number | undefined): void {
     if (method === 'notifications/message') {
-      const own = this.ownerOf(of);
-      const speaking = own === null ? this.speaking() : new Set([own]);
-      const owner = params?.kind === 'object' ? this.speaker.logOwner(speaking) : null;
+      const owner = params?.kind === 'object' ? this.speaker.logOwner(this.hearing(of)) : null;
       if (owner !== null) owner.logged(line, membersOf(line, params!));
       return;
     }

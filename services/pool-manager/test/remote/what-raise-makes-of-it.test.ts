@@ -158,6 +158,30 @@ describe('what raise makes of a server by URL', () => {
     await Promise.all([a, b]);
   });
 
+  it('a question on the reply of a call that nobody waits for is nobody’s, though another runs', async () => {
+    const replies = new Map<string, ServerResponse>();
+    const c = await connect(
+      legacy(({ message }, response) => {
+        events(response);
+        replies.set(message.params.name, response);
+      }),
+      { era: 'legacy' },
+    );
+    const { reply, ended } = collect();
+    const left = c.call(openOf('tools/call', { name: 'left' }), Buffer.from('"name":"left"'), reply);
+    const running = call(c, 'runs');
+    await eventually(() => replies.size === 2);
+    left.cancel('no more');
+    await ended;
+    const params = { message: 'm', requestedSchema: {} };
+    replies.get('left')!.write(event({ jsonrpc: '2.0', id: 'late', method: 'elicitation/create', params }));
+    await eventually(() => questions.length === 1);
+    assert.equal(questions[0]!.asker, null);
+    const { id } = toldOf('tools/call').find(({ message }) => message.params.name === 'runs')!.message;
+    replies.get('runs')!.end(event(result(id, { content: [] })));
+    await running;
+  });
+
   it('a log message on a reply is that call’s, though two want logs', async () => {
     const ends: (() => void)[] = [];
     const logging: Answers = (one, response) => {
