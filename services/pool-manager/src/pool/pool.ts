@@ -4,6 +4,7 @@
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { PoolLease } from '../lease/lease.ts';
+import { personOf } from '../lease/person.ts';
 import { Turns } from '../lease/turns.ts';
 import { Waiter } from '../lease/waiter.ts';
 import { type Connection, StartError } from '../raise/contract.ts';
@@ -83,11 +84,11 @@ export class Pool {
     const waiter = new Waiter(request, this.host.clock, {
       expired: (w) => this.expired(w),
       left: (w) => {
-        this.waiters.delete(personOf(w.request), w);
+        this.waiters.delete(personOf(w.request.principal), w);
         this.host.freed(this);
       },
     });
-    this.waiters.add(personOf(request), waiter);
+    this.waiters.add(personOf(request.principal), waiter);
     this.serve();
     return waiter.promise;
   }
@@ -297,9 +298,4 @@ export class Pool {
   private busy(why: QueueState['why'], retryAfterMs: number): BusyError {
     return new BusyError(retryAfterMs, { why, waiting: this.waiters.size, processes: this.children.size });
   }
-}
-
-/** Whose turn it is is counted by person and program. */
-function personOf({ principal }: LeaseRequest): string {
-  return JSON.stringify([principal.issuer, principal.subject, principal.client]);
 }

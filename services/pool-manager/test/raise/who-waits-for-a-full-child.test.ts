@@ -30,8 +30,9 @@ function stage() {
   const log: string[] = [];
   const deps = { clock: time.clock, maxWaitMs: () => 1_000, waiting };
   const takes = (bytes: number) => bytes <= child.room;
-  const turn = (name: string, bytes = 1): Turn => ({
+  const turn = (name: string, bytes = 1, subject?: string): Turn => ({
     bytes,
+    ...(subject === undefined ? {} : { principal: { tenant: 'acme', issuer: 'https://idp', subject, client: 'app' } }),
     go: () => {
       child.room -= bytes;
       log.push(name);
@@ -54,6 +55,19 @@ test('a call goes at once while the child reads, and no later one overtakes thos
   child.room = 5;
   lineUp.serve();
   assert.deepEqual([log, waiting.bytes, timers.size], [['a', 'long', 'b'], 0, 0]);
+});
+
+test('people take turns: many calls of one do not hold up the one call of another', () => {
+  const { lineUp, child, turn, log, waiting } = stage();
+  for (let i = 1; i <= 5; i++) lineUp.enter(turn(`a${i}`, 1, 'alice'));
+  lineUp.enter(turn('b1', 1, 'bob'));
+  lineUp.enter(turn('b2', 1, 'bob'));
+  child.room = 4;
+  lineUp.serve();
+  assert.deepEqual(log, ['a1', 'b1', 'a2', 'b2']);
+  child.room = 9;
+  lineUp.serve();
+  assert.deepEqual([log.slice(4), waiting.bytes, lineUp.size], [['a3', 'a4', 'a5'], 0, 0]);
 });
 
 test('who has waited for limits.queueMs is refused, and nobody before', () => {

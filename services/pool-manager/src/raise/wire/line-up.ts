@@ -1,8 +1,11 @@
-// Calls that wait until their child has taken those before them (design §5 "Back-pressure"): in order, for
-// limits.queueMs at most, and all children of a node together within one bound of bytes. Nothing of a call that waits has
-// gone upstream.
+// Calls that wait until their child has taken those before them (design §5 "Back-pressure"): people take turns, one's own
+// calls go in order, for limits.queueMs at most, and all children of a node together within one bound of bytes. Nothing of
+// a call that waits has gone upstream.
 
+import type { Principal } from '@lockkeeper/protocol/link/frames';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
+import { personOf } from '../../lease/person.ts';
+import { Turns } from '../../lease/turns.ts';
 
 /** Bytes that wait, over all children of one node. */
 export interface Waiting {
@@ -17,6 +20,8 @@ export interface LineUpDeps {
 
 export interface Turn {
   readonly bytes: number;
+  /** Whose it is; absent: the node's own. */
+  readonly principal?: Principal;
   /** Its time has come, or nothing will ever be taken any more. */
   go(): void;
   refuse(words: string): void;
@@ -28,6 +33,8 @@ const MAX_BYTES = 256 * 1024 * 1024;
 export class LineUp {
   private readonly deps: LineUpDeps;
   private readonly takes: (bytes: number) => boolean;
+  private readonly order = new Turns<Turn>();
+  /** Until when each of them waits, by the time of their coming. */
   private readonly turns = new Map<Turn, number>();
   private timer: Timer | null = null;
 
@@ -48,6 +55,7 @@ export class LineUp {
       turn.refuse('too many calls wait for the server to read its input');
     } else {
       this.turns.set(turn, clock.now() + maxWaitMs());
+      this.order.add(groupOf(turn), turn);
       waiting.bytes += turn.bytes;
       this.timer ??= clock.setTimer(maxWaitMs(), () => this.overdue());
     }
@@ -56,6 +64,7 @@ export class LineUp {
   /** False: it did not stand here. */
   leave(turn: Turn): boolean {
     if (!this.turns.delete(turn)) return false;
+    this.order.delete(groupOf(turn), turn);
     this.deps.waiting.bytes -= turn.bytes;
     if (this.turns.size === 0) this.stop();
     return true;
@@ -63,8 +72,9 @@ export class LineUp {
 
   /** The child takes more than before. */
   serve(): void {
-    for (const turn of this.turns.keys()) {
+    for (let turn = this.order.peek(); turn !== undefined; turn = this.order.peek()) {
       if (!this.takes(turn.bytes)) return;
+      this.order.take();
       this.leave(turn);
       turn.go();
     }
@@ -92,4 +102,8 @@ export class LineUp {
     this.timer?.clear();
     this.timer = null;
   }
+}
+
+function groupOf({ principal }: Turn): string {
+  return principal === undefined ? '' : personOf(principal);
 }
