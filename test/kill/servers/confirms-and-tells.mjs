@@ -1,5 +1,5 @@
 // A legacy server that tells and asks about one thing at a time: `work {arg}` reports progress, logs, asks
-// "confirm <arg>?" and answers with what it was told, every word of it naming `arg`; `steps {arg, steps, everyMs}` only
+// "confirm <arg>?" and answers (after `thenMs`) with what it was told, every word of it naming `arg`; `steps {arg, steps, everyMs}` only
 // reports. Each start of a call is a line in the file COUNTER; what it is sent and says can be recorded (matrix/record).
 
 import { appendFileSync } from 'node:fs';
@@ -25,10 +25,11 @@ function tell(arg, message, progress) {
   notify('notifications/message', { level: 'info', logger: 'work', data: { arg, progress } });
 }
 
-async function work({ arg }, message) {
+async function work({ arg, thenMs }, message) {
   tell(arg, message, 1);
   const { result, error } = await ask({ message: `confirm ${arg}?`, requestedSchema: FORM });
   tell(arg, message, 2);
+  if (thenMs) await pause(thenMs);
   return text(error ? `${arg}: refused ${error.code}` : `${arg}: ${result.action} ${result.content?.code ?? ''}`);
 }
 
@@ -42,7 +43,7 @@ async function steps({ arg, steps: count, everyMs }, message) {
 
 serve({
   capabilities: { logging: {} },
-  tools: [tool('work', { arg: {} }), tool('steps', { arg: {}, steps: {}, everyMs: {} }), tool('pid')],
+  tools: [tool('work', { arg: {}, thenMs: {} }), tool('steps', { arg: {}, steps: {}, everyMs: {} }), tool('pid')],
   methods: { 'logging/setLevel': () => ({}) },
   before(message) {
     if (message.method !== undefined) return false;
