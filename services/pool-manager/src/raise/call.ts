@@ -56,7 +56,12 @@ export class Call implements UpstreamCall, Waiter {
     const { wire, speaker } = this.owner;
     const base = speaker.params(this.head, this.members);
     const params = this.cursor === null ? base : withMembers(base, `"cursor":${this.cursor}`);
-    this.turn = { bytes: params.length, principal: this.head.principal, go: () => this.go(params), refuse: (words) => this.refused(words) };
+    this.turn = {
+      bytes: params.length,
+      principal: this.head.principal,
+      go: () => this.go(params),
+      refuse: (words) => this.refused(words),
+    };
     wire.enter(this.turn);
   }
 
