@@ -26,7 +26,10 @@ export function failureOf(error: unknown, { xid, spec, running, log }: Failing):
   }
   if (error instanceof BusyError) {
     log.info({ ...where, ...error.queue }, 'busy');
-    return faultOf('busy', { message: error.message, retryAfterMs: error.retryAfterMs });
+    const { waiting, processes } = error.queue;
+    const queue = `${waiting} ${waiting === 1 ? 'call waits' : 'calls wait'}, ${processes} processes run`;
+    const message = `server "${spec.name}" is busy: ${error.message}; ${queue}`;
+    return faultOf('busy', { message, retryAfterMs: error.retryAfterMs });
   }
   if (error instanceof StateLostError) {
     log.info(where, 'the state of a session is gone, and its caller is told');
