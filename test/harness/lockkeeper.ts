@@ -33,6 +33,8 @@ export interface Wish {
   readonly policy?: readonly Json[];
   readonly tenants?: readonly string[];
   readonly limits?: Json;
+  /** Beside the addresses. */
+  readonly listen?: Json;
   /** Merged over the whole file last. */
   readonly more?: Json;
   readonly env?: Readonly<Record<string, string>>;
@@ -129,7 +131,7 @@ function handleOf(running: Running, end: () => Promise<void>): Lockkeeper {
 export async function startStandalone(wish: Wish): Promise<Lockkeeper> {
   // Known beforehand: tokens carry the route's URL as their audience.
   const port = await freePort();
-  const listen = { host: '127.0.0.1', port, adminPort: 0 };
+  const listen = { host: '127.0.0.1', port, adminPort: 0, ...wish.listen };
   const { file, remove } = writeConfig(configOf(wish, listen, `http://127.0.0.1:${port}`));
   try {
     const running = await startService('standalone', file, wish);
