@@ -37,6 +37,8 @@ export type RemoteFailure =
   | 'timeout'
   | 'reset'
   | 'redirect'
+  /** Our own limit on connections stands against it: nothing is said of the server. */
+  | 'full'
   /** By the request's own signal, or since the door was closed. */
   | 'aborted';
 

@@ -81,8 +81,8 @@ export function createBreaker({ clock, probe }: BreakerDeps): Breaker {
       until = 0;
     },
     failed({ kind, words: why }) {
-      // Given up by us, or an answer of its own: it is there.
-      if (kind === 'aborted' || kind === 'redirect') trying = false;
+      // Given up by us or by our own limit, or an answer of its own: it may well be there.
+      if (kind === 'aborted' || kind === 'redirect' || kind === 'full') trying = false;
       else failedBy(why);
     },
     close() {

@@ -51,7 +51,7 @@ export function createGuard(http: HttpSpec, deps: GuardDeps, allowH2: boolean): 
     const timer = setTimeout(() => {
       waiting.delete(next);
       const words = `${host} has as many connections as http.maxConnections allows`;
-      callback(new RemoteError('connect', words, false), null);
+      callback(new RemoteError('full', words, false), null);
     }, http.connectMs);
     timer.unref();
     const next = () => {

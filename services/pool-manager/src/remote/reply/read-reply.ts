@@ -198,8 +198,11 @@ export function mediaType(value: string | undefined): string {
   return (value ?? '').split(';', 1)[0]!.trim().toLowerCase();
 }
 
+const FULL_MS = 1_000;
+
 /** What a request met on its way, in the terms of its caller. */
 export function failureOfError(error: RemoteError): RequestFailure {
+  if (error.kind === 'full') return { kind: 'busy', words: error.words, mayHaveRun: false, retryAfterMs: FULL_MS };
   const kind = error.sent ? 'lost' : 'unreachable';
   return { kind, words: error.words, mayHaveRun: error.sent };
 }

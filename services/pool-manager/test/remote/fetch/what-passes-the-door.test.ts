@@ -203,7 +203,7 @@ test('connections are as many as allowed, and a session keeps its own', async ()
   await ask(other);
   assert.equal(server.sockets(), 4);
   // Who comes when there is none waits for one, as long as for a connection itself.
-  await assert.rejects(doors.doorOf(spec, 's3').send(post('{}')), failsAs('connect', false, /http\.maxConnections/));
+  await assert.rejects(doors.doorOf(spec, 's3').send(post('{}')), failsAs('full', false, /http\.maxConnections/));
   const waiting = ask(doors.doorOf(spec, 's4'));
   await session.close();
   assert.equal(await waiting, 'x');

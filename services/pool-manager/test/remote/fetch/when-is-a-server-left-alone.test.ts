@@ -57,6 +57,7 @@ test('one good answer among the failures keeps it, and so does a caller who left
     request(breaker);
     request(breaker, new RemoteError('aborted', 'it was given up', true));
     request(breaker, new RemoteError('redirect', 'elsewhere', false));
+    request(breaker, new RemoteError('full', 'as many connections as allowed', false));
     request(breaker);
     breaker.enter();
     breaker.answered(i % 2 === 0 ? 200 : 500);
