@@ -27,7 +27,7 @@ before(async () => {
   });
   cluster = await startCluster({
     gateways: 2,
-    poolManagers: 2,
+    poolManagers: 3,
     redis: redis.url,
     servers: [
       server('alone', 'exclusive', 'process', pool(8)),
@@ -113,6 +113,19 @@ describe('a retry of a modern server’s question', { concurrency: false }, () =
     const { asker, hearer } = await answered('crowded', 'gone', state);
     assert.notEqual(asker, next);
     assert.notEqual(hearer, asker);
+  });
+
+  it('its node drains, but lives: the retry is served there to the end', async () => {
+    const before = new Map(cluster.poolManagers.map(({ pid: node }) => [node, descendants(node).length]));
+    const holding = call('alone', 0, { name: 'hold', arguments: { ms: 2_000 } });
+    const state = await asks('alone', 'drained');
+    // The call that it holds runs in a process of its own, on the same node.
+    const node = cluster.poolManagers.find((one) => descendants(one.pid).length > before.get(one.pid)!)!;
+    process.kill(node.pid, 'SIGTERM');
+    await eventually(() => node.logs().includes('draining'));
+    const heard = await answered('alone', 'drained', state);
+    assert.equal(heard.hearer, heard.asker);
+    await holding;
   });
 
   it('the node that asked is killed: another goes on', async () => {

@@ -1,6 +1,7 @@
 // A modern server that asks and keeps nothing but a key of its own process: `ask {arg}` answers with `input_required`, and
 // its state can only be read by the process that wrote it; `silent` asks nothing, and wants to be called again. `SEAL=none` leaves no state at all, `SEAL=shared` one that any
-// process reads. The result says which process asked and which has answered. `pid` says who is there.
+// process reads. The result says which process asked and which has answered. `hold {ms}` takes
+// its time, `pid` says who is there.
 
 import { createHmac, randomBytes } from 'node:crypto';
 import { fail, serve, text, tool } from './stdio.mjs';
@@ -30,8 +31,14 @@ function ask({ arg, silent }, message) {
   return text(`${body} → ${process.pid} ${inputResponses?.k.content?.code ?? 'ok'}`);
 }
 
+const hold = async ({ ms }) => {
+  await new Promise((done) => setTimeout(done, ms));
+  return text('held');
+};
+const TOOLS = { ask, hold, pid: () => text(process.pid) };
+
 serve({
   era: 'modern',
-  tools: [tool('ask', { arg: {}, silent: {} }), tool('pid')],
-  call: (name, args, message) => (name === 'pid' ? text(process.pid) : ask(args, message)),
+  tools: [tool('ask', { arg: {}, silent: {} }), tool('hold', { ms: {} }), tool('pid')],
+  call: (name, args, message) => TOOLS[name](args, message),
 });
