@@ -2,7 +2,7 @@
 // the session's index, so that its end removes them, too. Whoever works on one renews it; what nobody renews ends.
 
 import type { Store } from '@lockkeeper/state/store';
-import { indexKey } from './keys.ts';
+import { fadingKey, indexKey } from './keys.ts';
 import type { Session } from './record.ts';
 
 export interface Belongings {
@@ -23,12 +23,22 @@ export const RENEW_EVERY_MS = 60_000;
 const FADE_MS = 5 * 60_000;
 /** Beyond it keys still end by themselves. */
 const INDEX_CAP = 8192;
+const FADING_CAP = 1024;
 
 export function createBelongings(store: Store, lifeMs: () => number): Belongings {
   const indexOf = (session: Session) => indexKey(session.record.tenant, session.id);
 
   async function list(session: Session, key: string): Promise<void> {
     await store.addToSet(indexOf(session), key, INDEX_CAP, lifeMs());
+  }
+
+  /** The session's end takes it away at once. */
+  async function noteFading(session: Session, key: string): Promise<void> {
+    const fading = fadingKey(session.record.tenant, session.id);
+    if ((await store.addToSet(fading, key, FADING_CAP, FADE_MS)) !== 'full') return;
+    // Mostly names of keys that are gone by now.
+    await store.delete(fading);
+    await store.addToSet(fading, key, FADING_CAP, FADE_MS);
   }
 
   return {
@@ -41,7 +51,13 @@ export function createBelongings(store: Store, lifeMs: () => number): Belongings
       await Promise.all([...keys, indexOf(session)].map((key) => store.touch(key, lifeMs())));
     },
     async fade(session, keys) {
-      await Promise.all(keys.flatMap((key) => [store.touch(key, FADE_MS), store.removeFromSet(indexOf(session), key)]));
+      await Promise.all(
+        keys.flatMap((key) => [
+          store.touch(key, FADE_MS),
+          store.removeFromSet(indexOf(session), key),
+          noteFading(session, key),
+        ]),
+      );
     },
     async remove(session, key) {
       await Promise.all([store.delete(key), store.removeFromSet(indexOf(session), key)]);

@@ -79,6 +79,11 @@ export function indexKey(tenant: string, id: string): string {
   return keyOf(tenant, 'sess', id, 'keys');
 }
 
+/** Those of them that are over, and live for a moment yet. */
+export function fadingKey(tenant: string, id: string): string {
+  return keyOf(tenant, 'sess', id, 'fading');
+}
+
 /** Lives as long as the replica beats. */
 export function replicaKey(replica: string): string {
   return keyOf('', 'replica', replica);
@@ -94,6 +99,7 @@ export function allKeys(tenant: string, id: string): string[] {
     outKey(tenant, id),
     holderKey(tenant, id),
     indexKey(tenant, id),
+    fadingKey(tenant, id),
   ];
 }
 

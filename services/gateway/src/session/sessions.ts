@@ -10,7 +10,7 @@ import { LRUCache } from 'lru-cache';
 import type { Authenticated } from '../exchange.ts';
 import type { Hints } from './hints.ts';
 import { looksLikeSessionId, mintSessionId, type Random, sessionHash } from './id.ts';
-import { allKeys, indexKey, ownedKey, recordKey } from './keys.ts';
+import { allKeys, fadingKey, indexKey, ownedKey, recordKey } from './keys.ts';
 import { createOwned } from './owned.ts';
 import { belongsTo, decodeRecord, encodeRecord, type Session, type SessionRecord, timeLeft } from './record.ts';
 
@@ -157,8 +157,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
   async function endById(tenant: string, id: string): Promise<void> {
     // Its record first: from then on nobody adds to the index.
     await store.delete(recordKey(tenant, id));
-    const own = await store.membersOf(indexKey(tenant, id));
-    await Promise.all([...allKeys(tenant, id), ...own].map((key) => store.delete(key)));
+    const lists = [indexKey(tenant, id), fadingKey(tenant, id)];
+    const own = await Promise.all(lists.map((key) => store.membersOf(key)));
+    await Promise.all([...allKeys(tenant, id), ...own.flat()].map((key) => store.delete(key)));
     cache.delete(recordKey(tenant, id));
     deps.hints.send({ kind: 'ended', tenant, id });
   }

@@ -9,8 +9,9 @@ import { createMemoryStore } from '@lockkeeper/state/memory/store';
 import type { Store } from '@lockkeeper/state/store';
 import type { Authenticated } from '../../src/exchange.ts';
 import { createAttachments } from '../../src/session/attachments.ts';
+import { createBelongings } from '../../src/session/belongings.ts';
 import { createHints } from '../../src/session/hints.ts';
-import { holderKey, indexKey, inFlightKey, recordKey, streamHolderKey } from '../../src/session/keys.ts';
+import { holderKey, indexKey, inFlightKey, recordKey, streamHolderKey, streamLogKey } from '../../src/session/keys.ts';
 import type { Session } from '../../src/session/record.ts';
 import { createSessions, type Opening } from '../../src/session/sessions.ts';
 import { manualClock } from './manual-clock.ts';
@@ -148,6 +149,19 @@ test('however short the idle time, what is used now and then, and what is attach
   const kinds = [attached, left].map(async ({ id }) => (await replica().sessions.find(ticketOf(), id)).kind);
   assert.deepEqual(await Promise.all(kinds), ['found', 'unknown']);
   a.attachments.close();
+});
+
+test('its end takes everything away, also what is over and was kept for a moment only', async () => {
+  const { store, replica } = setUp();
+  const a = replica();
+  const belongings = createBelongings(store, () => IDLE);
+  const session = await opened(a);
+  const keys = ['1', '2'].map((stream) => streamLogKey('acme', session.id, stream));
+  for (const key of keys) await belongings.set(session, key, 'said');
+  await belongings.fade(session, [keys[0]!]);
+  assert.deepEqual((await store.getMany(keys)).length, 2);
+  await a.sessions.end(session);
+  assert.deepEqual(await store.scan(`lk:{acme}:sess:${session.id}`), []);
 });
 
 test('at the cap a session in use makes no room: one whose call runs, one whose stream is open', async () => {

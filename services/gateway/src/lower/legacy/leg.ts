@@ -35,6 +35,8 @@ import { createResume } from './transport/resume.ts';
 import { createStandalone } from './transport/standalone.ts';
 import { createWatches, type Watches } from './watches.ts';
 
+/** Longer than it takes until another replica listens for the sessions of a dead one. */
+const UNWATCHED_MS = 60_000;
 /** How often a session's listener shows that it is there. */
 const MAX_KEEP_MS = 5 * 60_000;
 /** What is kept of a call outlives the node's own deadline for its questions. */
@@ -65,7 +67,7 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
   const asking = { store, belongings, clock, wireIds: createWireIds(deps.wireSecret) };
   const forward = createForward({ answer, inFlight, link: deps.link, asking, clock, failed });
   const takeAnswer = createTakeAnswer({ ...keeping, answer, recorder });
-  const subscriptions = createSubscriptions(store, () => limits().sessionMaxMs);
+  const subscriptions = createSubscriptions(store, () => 2 * limits().sessionIdleMs + UNWATCHED_MS);
   const watches: Watches | null =
     deps.audience === undefined
       ? null

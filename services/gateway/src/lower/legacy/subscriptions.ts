@@ -40,6 +40,10 @@ export function createSubscriptions(store: Store, ttlMs: () => number): Subscrip
     (session: Session) => string,
     (session: Session) => string,
   ];
+  /** They live as long as somebody listens for the session, and end by themselves a while after it. */
+  const keep = async (session: Session): Promise<void> => {
+    await Promise.all([uris, held].map((keyFor) => store.touch(keyFor(session), ttlMs())));
+  };
   return {
     async add(session, uri) {
       return (await store.addToSet(uris(session), uri, MAX_PER_SESSION, ttlMs())) !== 'full';
@@ -64,11 +68,15 @@ export function createSubscriptions(store: Store, ttlMs: () => number): Subscrip
       return text === null ? null : (JSON.parse(text) as Watcher);
     },
     async watch(session, watcher) {
-      await store.set(watched(session), JSON.stringify(watcher), ttlMs());
+      await Promise.all([store.set(watched(session), JSON.stringify(watcher), ttlMs()), keep(session)]);
     },
     async keepWatch(session, watcher) {
       if ((await store.get(record(session))) === null) return false;
-      return await store.compareAndTouch(watched(session), JSON.stringify(watcher), ttlMs());
+      const [mine] = await Promise.all([
+        store.compareAndTouch(watched(session), JSON.stringify(watcher), ttlMs()),
+        keep(session),
+      ]);
+      return mine;
     },
   };
 }

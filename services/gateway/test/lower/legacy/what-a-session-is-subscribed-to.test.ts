@@ -57,7 +57,7 @@ function stage() {
     for (let i = 0; i < 50; i++) await Promise.resolve();
   };
   return {
-    ...{ watches, subscriptions, uris, settle },
+    ...{ watches, subscriptions, uris, settle, store, clock },
     async changed() {
       hear({ kind: 'changed', tenant: 'acme', id: 's' });
       await settle();
@@ -82,4 +82,21 @@ test('a URI that is being subscribed to is not taken for one that was let go els
   await changed();
   assert.deepEqual([...uris], [], 'let go elsewhere, it is let go here');
   watches.close();
+});
+
+test('what is subscribed to lives as long as somebody listens for its session, and ends by itself after that', async () => {
+  const { subscriptions, store, clock } = stage();
+  const mark = { replica: 'me', token: 't', stream: false };
+  await store.set('lk:{acme}:sess:s', '{}', 3_600_000);
+  await subscriptions.watch(SESSION, mark);
+  await subscriptions.add(SESSION, URI);
+  await subscriptions.hold(SESSION, { kind: 'list', list: 'tools' });
+  for (let i = 0; i < 4; i++) {
+    await clock.advance(40_000);
+    assert.equal(await subscriptions.keepWatch(SESSION, mark), true);
+  }
+  assert.deepEqual(await subscriptions.all(SESSION), [URI]);
+  assert.equal((await subscriptions.takeHeld(SESSION)).length, 1);
+  await clock.advance(60_001);
+  assert.deepEqual(await store.scan('lk:{acme}:sess:s:'), []);
 });
