@@ -37,11 +37,14 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bo
     const whole = announced > JOINED_BYTES && announced <= maxBytes ? Buffer.allocUnsafeSlow(announced) : null;
     const chunks: Buffer[] = [];
     let size = 0;
+    let settled = false;
+    // The request lives no longer than its listeners: they need not be taken off.
     const settle = (body: Body) => {
-      request.off('data', onData).off('end', onEnd).off('close', onGone).off('error', onGone);
+      settled = true;
       resolve(body);
     };
     const onData = (chunk: Buffer) => {
+      if (settled) return;
       if (whole !== null) {
         // Node's parser ends the body at the length that was announced.
         whole.set(chunk, size);
@@ -56,8 +59,12 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bo
       request.pause();
       settle({ kind: 'refusal', reason: 'too-large' });
     };
-    const onEnd = () => settle(judgeText(whole ?? (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))));
-    const onGone = () => settle({ kind: 'gone' });
+    const onEnd = () => {
+      if (!settled) settle(judgeText(whole ?? (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))));
+    };
+    const onGone = () => {
+      if (!settled) settle({ kind: 'gone' });
+    };
     request.on('data', onData).on('end', onEnd).on('close', onGone).on('error', onGone);
   });
 }

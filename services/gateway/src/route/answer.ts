@@ -14,8 +14,9 @@ import { createPatience } from './aggregate/patience.ts';
 import { callUpstream } from './call.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import type { ListKind } from './catalogue/items.ts';
-import { offers } from './catalogue/profile.ts';
-import type { RouteDeps, RouteLog, Step } from './contract.ts';
+import type { Outcome } from './catalogue/kept.ts';
+import { offers, type ServerProfile } from './catalogue/profile.ts';
+import type { RouteDeps, RouteLog, Step, Upstream } from './contract.ts';
 import { answerDiscover, declared } from './discover.ts';
 import { createInFlight } from './in-flight.ts';
 import { answerList } from './lists.ts';
@@ -75,7 +76,17 @@ export function createRoute(deps: RouteDeps): Route {
   async function answer(exchange: Exchange, ask: Ask, listener: AnswerListener): Promise<Answer> {
     const leave = inFlight.enter(exchange);
     if (leave === null) return refused('too-many', { retryAfterMs: 1000 });
-    const found = await answered(exchange, ask, listener);
+    let found: Answer;
+    try {
+      const sight = sightOf(exchange, false, deps.observer);
+      const going = walk(room, sight, ask, listener);
+      const step = going instanceof Promise ? await going : going;
+      const stale = step.kind === 'fault' && step.fault.reason === 'stale-config';
+      found = stale ? await answerRenewed(exchange, ask, listener) : worded(deps.log, step, sight, ask);
+    } catch (error) {
+      deps.log.warn({ err: error, xid: exchange.xid, method: ask.method }, 'answer failed');
+      found = refused('internal');
+    }
     // A result that nobody reads is held all the same (auth-security.md T-47). What is asked again is not over.
     const held = found.kind === 'result' && found.resultType === 'complete';
     if (held && exchange.replied !== undefined) exchange.replied(leave);
@@ -83,19 +94,11 @@ export function createRoute(deps: RouteDeps): Route {
     return found;
   }
 
-  async function answered(exchange: Exchange, ask: Ask, listener: AnswerListener): Promise<Answer> {
-    try {
-      const sight = sightOf(exchange, false, deps.observer);
-      const step = await walk(room, sight, ask, listener);
-      if (step.kind !== 'fault' || step.fault.reason !== 'stale-config') return worded(deps.log, step, sight, ask);
-      const renewed = await renew(deps, exchange);
-      if (renewed === null) return refused('unavailable', { retryAfterMs: 1000 });
-      const again = sightOf(renewed, true, deps.observer);
-      return worded(deps.log, await walk(room, again, ask, listener), again, ask);
-    } catch (error) {
-      deps.log.warn({ err: error, xid: exchange.xid, method: ask.method }, 'answer failed');
-      return refused('internal');
-    }
+  async function answerRenewed(exchange: Exchange, ask: Ask, listener: AnswerListener): Promise<Answer> {
+    const renewed = await renew(deps, exchange);
+    if (renewed === null) return refused('unavailable', { retryAfterMs: 1000 });
+    const again = sightOf(renewed, true, deps.observer);
+    return worded(deps.log, await walk(room, again, ask, listener), again, ask);
   }
 
   async function initializeInfo(exchange: Exchange): Promise<InitializeInfo> {
@@ -118,7 +121,7 @@ export function createRoute(deps: RouteDeps): Route {
   return { answer, initializeInfo, room };
 }
 
-async function walk(room: Room, sight: Sight, ask: Ask, listener: AnswerListener): Promise<Step> {
+function walk(room: Room, sight: Sight, ask: Ask, listener: AnswerListener): Step | Promise<Step> {
   const facts = factsOf(sight.exchange, ask.method);
   if (facts === undefined || BESIDE.has(ask.method)) return refused('unknown-method');
   if (ask.method === 'server/discover') return answerDiscover(room, sight, listener);
@@ -168,40 +171,53 @@ async function named(room: Room, sight: Sight, facts: MethodFacts, ask: Ask, lis
   if (target.kind !== 'target') return continued.kind === 'bad' ? { ...target, ...noted(continued) } : target;
   const step = goesOn
     ? await again(room, sight, facts, target, continued.content, ask, listener)
-    : await atServer(room, sight, facts, target, continued, ask, listener);
+    : await atServer({ room, sight, facts, target, continued, ask, listener });
   const continues = goesOn ? { continues: continued.content.xid } : {};
   return step.kind === 'refusal' || goesOn ? { ...step, server: target.spec.name, ...continues } : step;
 }
 
-async function atServer(
-  room: Room,
-  sight: Sight,
-  facts: MethodFacts,
-  target: Target,
-  continued: Continued,
-  ask: Ask,
-  listener: AnswerListener,
-): Promise<Step> {
+/** One request at the one server it is for. */
+interface Visit {
+  readonly room: Room;
+  readonly sight: Sight;
+  readonly facts: MethodFacts;
+  readonly target: Target;
+  readonly continued: Exclude<Continued, { kind: 'state' }>;
+  readonly ask: Ask;
+  readonly listener: AnswerListener;
+}
+
+/** Waits only where something is not known yet: on a warm server nothing is (design §11). */
+function atServer(visit: Visit): Step | Promise<Step> {
+  const { room, sight, target, ask } = visit;
   const malformed = badArguments(ask);
   if (malformed !== null) return malformed;
-  const { exchange } = sight;
-  const up = reach(room, exchange, target.spec);
-  const known = awaited(exchange, room.catalogue.knownProfile(exchange, up));
-  const profile = known instanceof Promise ? await known : known;
+  const up = reach(room, sight.exchange, target.spec);
+  const known = awaited(sight.exchange, room.catalogue.knownProfile(sight.exchange, up));
+  return known instanceof Promise ? known.then((profile) => asKnown(visit, up, profile)) : asKnown(visit, up, known);
+}
+
+function asKnown(visit: Visit, up: Upstream, profile: Outcome<ServerProfile>): Step | Promise<Step> {
+  const { room, sight, facts, target, ask } = visit;
   if (profile.kind === 'fault') return faulted(profile.fault, target.spec, null);
   const { value } = profile.entry;
   if (facts.capability !== undefined && !offers(value, facts.capability)) {
     return unoffered(room, sight, facts.capability, target.name, ask);
   }
   if (SUBSCRIBING.has(ask.method) && value.capabilities.resources?.subscribe !== true) return refused('unknown-method');
-  if (ask.method === 'tools/call') {
-    const judging = checkParams(room, exchange, up, value, ask, target.name);
-    const bad = judging instanceof Promise ? await judging : judging;
-    if (bad !== null) return bad;
-  }
+  if (ask.method !== 'tools/call') return asJudged(visit, up, value, null);
+  const bad = checkParams(room, sight.exchange, up, value, ask, target.name);
+  return bad instanceof Promise
+    ? bad.then((step) => asJudged(visit, up, value, step))
+    : asJudged(visit, up, value, bad);
+}
+
+function asJudged(visit: Visit, up: Upstream, { era }: ServerProfile, bad: Step | null): Step | Promise<Step> {
+  const { room, sight, facts, target, continued, ask, listener } = visit;
+  if (bad !== null) return bad;
   // After what is wrong with the request itself (protocol.md §2.1 #21).
   if (continued.kind === 'bad') return { ...refused('bad-state'), ...noted(continued) };
-  return callUpstream(room, exchange, { up, era: value.era, facts, target }, ask, listener);
+  return callUpstream(room, sight.exchange, { up, era, facts, target }, ask, listener);
 }
 
 /** For the audit row: someone tried a state that is not theirs, or not for this (protocol.md Part 6 #3, #14). */
