@@ -49,7 +49,7 @@ const ALLOWED: ReadonlySet<string> = new Set<keyof LogFields>([
 ]);
 
 /** A row per exchange: several share a write, which costs more than they do. A line waits no longer than this. */
-const JOINED_BYTES = 16_384;
+const JOINED_BYTES = 12_288;
 const JOINED_MS = 100;
 /** pino's number. */
 const INFO = 30;
