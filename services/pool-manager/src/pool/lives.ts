@@ -122,7 +122,7 @@ export class Lives {
     const { name, tenant, digest } = pool.spec;
     tally.startFailed(pool.spec, error.words, clock.now());
     log.warn({ server: name, tenant, why: error.words, stderr: error.stderrTail }, 'server could not be started');
-    health.startFailed(digest, pool.facts.key, error.words, error.stderrTail, clock.now());
+    health.startFailed(digest, pool.facts.key, error.words, error.stderrTail, clock.now(), error.denied);
     child.state = 'dead';
     // All who waited for this server to start at all have their answer.
     for (const one of registry.ofDigest(digest)) if (one.barren) one.refuseAll(error);

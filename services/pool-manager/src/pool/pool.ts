@@ -271,7 +271,7 @@ export class Pool {
     const rest = gate.untilMs - clock.now();
     if (this.barren && rest > PATIENT_MS) {
       this.serveFromSmaller(this.waiters.all());
-      this.refuseAll(new StartError(gate.words, health.lastTail(this.spec.digest, this.facts.key)));
+      this.refuseAll(new StartError(gate.words, health.lastTail(this.spec.digest, this.facts.key), gate.denied));
       return;
     }
     this.retry ??= clock.setTimer(rest, () => {
@@ -290,7 +290,7 @@ export class Pool {
     if (this.serveFromSmaller([waiter])) return null;
     if (starting) return new StartError(`it has not finished starting after ${Math.round(waited / 1000)} s`, '');
     const gate = this.barren ? health.gate(digest, this.facts.key, clock.now()) : null;
-    if (gate !== null) return new StartError(gate.words, health.lastTail(digest, this.facts.key));
+    if (gate !== null) return new StartError(gate.words, health.lastTail(digest, this.facts.key), gate.denied);
     const full = this.counts().busy + this.counts().draining >= this.max;
     return this.busy(full ? 'pool-full' : (caps.full(this.spec) ?? 'pool-full'), RETRY_AFTER_MS);
   }

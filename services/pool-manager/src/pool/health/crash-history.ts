@@ -14,6 +14,8 @@ export interface Gate {
   /** Words that complete "server X could not be started: …". */
   readonly words: string;
   readonly circuitOpen: boolean;
+  /** The last failure was a refusal of our credentials. */
+  readonly denied: boolean;
 }
 
 /** What a process did when it ended, or did not come to do. */
@@ -27,6 +29,7 @@ const DID: Readonly<Record<Exclude<During, 'start'>, string>> = {
 export class CrashHistory {
   private times: { readonly at: number; readonly during: During }[] = [];
   private last = '';
+  private denied = false;
   private tail = '';
 
   get lastWords(): string {
@@ -37,11 +40,12 @@ export class CrashHistory {
     return this.tail;
   }
 
-  crashed(words: string, tail: string, uptimeMs: number, now: number, during: During = 'start'): void {
+  crashed(words: string, tail: string, uptimeMs: number, now: number, during: During = 'start', denied = false): void {
     if (uptimeMs >= SUSTAINED_MS) this.times = [];
     this.times = [...this.recent(now), { at: now, during }].slice(-CIRCUIT_CRASHES);
     this.last = words;
     this.tail = tail;
+    this.denied = denied;
   }
 
   clear(): void {
@@ -59,7 +63,7 @@ export class CrashHistory {
     const next = `the next try is in ${Math.ceil((untilMs - now) / 1000)} s`;
     const { during } = latest;
     const times = recent.filter((one) => one.during === during).length;
-    return { untilMs, words: this.words(during, times, circuitOpen, next), circuitOpen };
+    return { untilMs, words: this.words(during, times, circuitOpen, next), circuitOpen, denied: this.denied };
   }
 
   /** Nothing worth keeping. */

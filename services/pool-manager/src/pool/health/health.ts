@@ -52,12 +52,12 @@ export class Health {
     server.failures.clear();
   }
 
-  startFailed(digest: string, key: string, words: string, tail: string, now: number): void {
+  startFailed(digest: string, key: string, words: string, tail: string, now: number, denied = false): void {
     const server = this.server(digest);
     server.starting--;
     server.proven = false;
-    server.failures.crashed(words, tail, 0, now);
-    this.crashed(key, words, tail, 0, now, 'start');
+    server.failures.crashed(words, tail, 0, now, 'start', denied);
+    this.crashed(key, words, tail, 0, now, 'start', denied);
   }
 
   /** It was given up by us: no verdict. */
@@ -65,9 +65,17 @@ export class Health {
     this.server(digest).starting--;
   }
 
-  crashed(key: string, words: string, tail: string, uptimeMs: number, now: number, during: During): void {
+  crashed(
+    key: string,
+    words: string,
+    tail: string,
+    uptimeMs: number,
+    now: number,
+    during: During,
+    denied = false,
+  ): void {
     const history = this.keys.get(key) ?? new CrashHistory();
-    history.crashed(words, tail, uptimeMs, now, during);
+    history.crashed(words, tail, uptimeMs, now, during, denied);
     this.keys.set(key, history);
   }
 
