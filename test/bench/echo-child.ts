@@ -1,54 +1,12 @@
 // The bench's server: a stdio MCP server of both eras without dependencies, as cheap as one can be, so that what is measured
 // is what stands in front of it. A long text is found in the bytes and copied, never parsed.
 
+import { type Message, resultOf } from './echo.ts';
+
 const NEWLINE = 10;
 const TEXT = Buffer.from('"text":"');
 const QUOTE = 34;
 const LONG = 4096;
-
-const TOOL = {
-  name: 'echo',
-  description: 'Says it back.',
-  inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
-};
-const INFO = { name: 'bench-echo', version: '1.0.0' };
-const CACHE = { ttlMs: 300_000, cacheScope: 'public' };
-
-interface Message {
-  readonly id?: string | number;
-  readonly method: string;
-  readonly params?: {
-    readonly name?: string;
-    readonly protocolVersion?: string;
-    readonly arguments?: { readonly text?: string };
-    readonly _meta?: Readonly<Record<string, unknown>>;
-  };
-}
-
-function resultOf(message: Message): Record<string, unknown> | null {
-  const modern = message.params?._meta?.['io.modelcontextprotocol/protocolVersion'] !== undefined;
-  const envelope = modern ? { resultType: 'complete' } : {};
-  switch (message.method) {
-    case 'initialize':
-      return { protocolVersion: message.params?.protocolVersion, capabilities: { tools: {} }, serverInfo: INFO };
-    case 'server/discover':
-      return {
-        ...envelope,
-        ...CACHE,
-        supportedVersions: ['2026-07-28'],
-        capabilities: { tools: {} },
-        _meta: { 'io.modelcontextprotocol/serverInfo': INFO },
-      };
-    case 'tools/list':
-      return { ...envelope, ...(modern ? CACHE : {}), tools: [TOOL] };
-    case 'tools/call':
-      return { ...envelope, content: [{ type: 'text', text: message.params?.arguments?.text ?? '' }] };
-    case 'ping':
-      return {};
-    default:
-      return null;
-  }
-}
 
 function answerTo(line: string): string {
   const message = JSON.parse(line) as Message;
