@@ -60,6 +60,20 @@ function node(id: string, clock: TestClock, { store }: TestStore, live: () => re
 const claim = async (n: ReturnType<typeof node>, owner = KEY) => (await n.ownership.claim('acme', owner)).kind;
 
 describe('who may serve a key', () => {
+  test('a node that drains gives all its keys away at once, loses nothing by it, and claims no more', async () => {
+    const { clock, test: store } = rig();
+    const [leaving, staying] = [node('n1', clock, store), node('n2', clock, store)];
+    assert.equal(await claim(leaving), 'held');
+    assert.equal(await claim(leaving, OTHER), 'held');
+    await leaving.ownership.handOver();
+    assert.equal(await claim(staying), 'held');
+    assert.equal(await claim(leaving), 'unreachable');
+    assert.equal(await claim(leaving, 'new'), 'unreachable');
+    await clock.pass(2 * LEASE);
+    assert.deepEqual([leaving.lost, leaving.reborn], [[], []]);
+    for (const { ownership } of [leaving, staying]) await ownership.close();
+  });
+
   test('the first that claims it; the others are told who', async () => {
     const { clock, test } = rig();
     const [one, two] = [node('n1', clock, test), node('n2', clock, test)];
