@@ -1,4 +1,4 @@
-// Field cases GB-140 to GB-143 on the real stack: what do clients that misbehave leave behind, and what do probes and
+// Field cases GB-139 to GB-143 on the real stack: what do clients that misbehave leave behind, and what do probes and
 // shutdown depend on?
 
 import assert from 'node:assert/strict';
@@ -9,6 +9,7 @@ import { createIssuer } from '../harness/issuer.ts';
 import { type Lockkeeper, startStandalone } from '../harness/lockkeeper.ts';
 import { modernRequest } from '../harness/messages.ts';
 import { freePort } from '../harness/ports.ts';
+import { descendants } from '../harness/process-tree.ts';
 import { openRaw, requestBytes, sendRaw } from '../harness/raw.ts';
 import { startRedis } from '../harness/redis.ts';
 import { assertCalm, call, legacyAsker, modernAsker, server, textOf } from './stage.ts';
@@ -19,6 +20,49 @@ const probe = async (url: string, path: string, headers: Record<string, string> 
   response.destroy();
   return { status: response.status, text };
 };
+
+describe('GB-139: sessions that nobody ends', () => {
+  it('end by themselves, with their processes and descriptors', async () => {
+    const lockkeeper = await startStandalone({
+      servers: [server('visited', 'counter', { isolation: 'session', more: { pool: { idleMs: 1000 } } })],
+      limits: { sessionIdleMs: 1500, maxPerServer: 6, queueMs: 20_000 },
+    });
+    try {
+      const at = lockkeeper.route('/acme/visited/mcp');
+      const open = () => readdirSync(`/proc/${lockkeeper.process.pid}/fd`).length;
+      const children = () => descendants(lockkeeper.process.pid).length;
+      const first = await legacyAsker(at);
+      assert.equal((await call(first, 'count')).status, 200);
+      await eventually(() => assert.equal(children(), 0), { deadlineMs: 15_000, everyMs: 100 });
+      const baseline = open();
+      for (let round = 0; round < 4; round++) {
+        await Promise.all(
+          Array.from({ length: 10 }, async () => {
+            const { session } = await legacyAsker(at);
+            // Its stream is opened and cut.
+            const stream = await sendRaw(at, {
+              method: 'GET',
+              headers: { accept: 'text/event-stream', 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' },
+            });
+            assert.equal(stream.status, 200);
+            stream.destroy();
+          }),
+        );
+      }
+      await eventually(
+        () => {
+          assert.equal(children(), 0);
+          assert.ok(open() <= baseline + 3, `${open()} open, ${baseline} before`);
+        },
+        { deadlineMs: 20_000, everyMs: 100 },
+      );
+      assert.equal((await call(first, 'count')).status, 404);
+      assertCalm(lockkeeper);
+    } finally {
+      await lockkeeper.stop();
+    }
+  });
+});
 
 describe('GB-140: clients that leave in the middle', () => {
   let lockkeeper: Lockkeeper;

@@ -220,6 +220,19 @@ describe('GB-023: a process that dies or goes deaf', () => {
   }
 });
 
+describe('GB-023: what the operator sees of it', () => {
+  it('GB-023: each end by its reason, and each start after it', async () => {
+    const body = await (await fetch(`${lockkeeper.admin}/metrics`)).text();
+    const count = (name: string) => Number(new RegExp(`^lockkeeper_pool_${name} (\\d+)$`, 'm').exec(body)?.[1]);
+    const of = 'tenant="acme",server="frail"';
+    assert.ok(count(`crashes_total\\{${of},reason="signal"\\}`) >= 1, body);
+    assert.ok(count(`crashes_total\\{${of},reason="exit"\\}`) >= 1);
+    assert.ok(count(`starts_total\\{${of}\\}`) >= 4);
+    const { mishaps } = (await (await fetch(`${lockkeeper.admin}/pools`)).json()) as { mishaps: { server: string }[] };
+    assert.ok(mishaps.filter((one) => one.server === 'frail').length >= 3);
+  });
+});
+
 describe('GB-024: a server that burns its processor and never answers', () => {
   it('is tried once for all sessions, and the aggregate is served without it', async () => {
     const asks = await Promise.all(Array.from({ length: 20 }, (_, n) => asker(ERAS[n % 2]!, at('some'))));
