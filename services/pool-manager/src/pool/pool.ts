@@ -28,6 +28,8 @@ export interface PoolHost {
   closed(): boolean;
   start(pool: Pool): void;
   stop(pool: Pool, child: PooledChild, end: End): void;
+  /** Nobody stands in line before it for the room that there is. */
+  admits(pool: Pool): boolean;
   /** A start was wanted and a cap stood against it. */
   hungry(pool: Pool, cap: FullCap): void;
   /** A child of the same owner with a smaller fingerprint that can take this call. */
@@ -122,6 +124,7 @@ export class Pool {
         if (this.waiters.size > 0 && !this.letGoOfAwaited()) this.host.hungry(this, cap);
         return;
       }
+      if (!this.host.admits(this)) return;
       this.host.start(this);
     }
   }

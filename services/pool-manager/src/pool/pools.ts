@@ -219,6 +219,10 @@ class AllPools implements NodePools, PoolHost {
     this.lives.stop(pool, child, end);
   }
 
+  admits(pool: Pool): boolean {
+    return this.room.admits(pool);
+  }
+
   hungry(pool: Pool, cap: FullCap): void {
     this.room.missing(pool, cap);
   }

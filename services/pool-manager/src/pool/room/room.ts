@@ -19,6 +19,7 @@ export class Room {
   private readonly deps: RoomDeps;
   private readonly hungry = new Turns<Pool>();
   private stillMissing = false;
+  private feeding = false;
 
   constructor(deps: RoomDeps) {
     this.deps = deps;
@@ -47,13 +48,35 @@ export class Room {
     this.hungry.delete(pool.spec.tenant, pool);
   }
 
-  /** Each hungry pool gets one try at the room there is; who got nothing keeps his place in the line. */
+  /**
+   * There is room for this pool; but whoever stands in line and could use it too is before it. False: it has had its turn
+   * among them, whatever came of it.
+   */
+  admits(pool: Pool): boolean {
+    if (this.feeding || this.hungry.size === 0) return true;
+    const isOther = (other: Pool) => other !== pool && this.deps.caps.full(other.spec) === null;
+    if (!this.hungry.all().some(isOther)) return true;
+    if (pool.waiters.size > 0) this.hungry.add(pool.spec.tenant, pool);
+    this.feed();
+    return false;
+  }
+
+  /**
+   * Each hungry pool gets one try at the room there is. Who got nothing keeps his place in the line; who got some and
+   * wants more goes behind the others.
+   */
   feed(): void {
+    if (this.feeding) return;
+    this.feeding = true;
     for (const [tenant, pool] of this.hungry.inTurn()) {
       this.stillMissing = false;
+      const had = pool.children.size;
       pool.serve();
-      if (!this.stillMissing) this.hungry.served(tenant, pool);
+      if (this.stillMissing && pool.children.size === had) continue;
+      this.hungry.served(tenant, pool);
+      if (this.stillMissing) this.hungry.add(tenant, pool);
     }
+    this.feeding = false;
   }
 
   private children(): { pool: Pool; child: PooledChild; spec: ServerSpec; idleSince: number }[] {
