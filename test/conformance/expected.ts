@@ -11,7 +11,7 @@ export function readExpected(fixture: string, revision: Revision): ReadonlyMap<s
   const expected = new Map<string, string>();
   if (!existsSync(file)) return expected;
   for (const [index, line] of readFileSync(file, 'utf8').split('\n').entries()) {
-    if (line === '' || line.startsWith('#') || line === 'server:') continue;
+    if (line === '' || line.startsWith('#') || line === 'server:' || line === 'client:') continue;
     const match = LINE.exec(line.trim());
     if (!match) throw new Error(`${file.pathname}:${index + 1}: want "- scenario  # reason"`);
     expected.set(match[1]!, match[2]!);

@@ -1,10 +1,12 @@
-// `npm run test:conformance`: the official suite against each fixture behind Lockkeeper, both revisions, counted strictly.
-// `--direct` measures the fixtures alone; `--only dual,2026-07-28` narrows; `--verbose` prints every complaint.
+// `npm run test:conformance`: the official suite against each fixture behind Lockkeeper, both revisions, counted strictly;
+// then its mock servers behind Lockkeeper. `--direct` measures fixtures and clients alone; `--only dual,2026-07-28` narrows,
+// `--only client` or `--only client:sse-retry` to the mocks; `--verbose` prints every complaint.
 
 import { parseArgs } from 'node:util';
+import { runClientLeg } from './client-leg.ts';
 import { readExpected, surprises } from './expected.ts';
 import { requirements, runSuite, type ScenarioResult } from './suite.ts';
-import { type Cell, direct, FIXTURES, REVISIONS, throughLockkeeper } from './targets.ts';
+import { type Cell, direct, FIXTURES, REVISIONS, type Targets, throughLockkeeper } from './targets.ts';
 import { runTasks, TASK_FIXTURES } from './tasks.ts';
 
 const { values: flags } = parseArgs({
@@ -83,12 +85,21 @@ const taskFixtures = flags.direct
   ? []
   : TASK_FIXTURES.filter((name) => flags.only === '' || flags.only.split(',').includes(name));
 const onlyTasks = taskFixtures.length > 0 && flags.only !== '';
+/** `client` or `client:scenario`. */
+const clientWish = /^client(?::(.+))?$/.exec(flags.only);
 const tasksGood = await runTasks(taskFixtures);
-const targets = await (flags.direct ? direct : throughLockkeeper)(onlyTasks ? [] : chosen());
+const wanted = onlyTasks || clientWish ? [] : chosen();
+const nothing: Targets = { cells: [], stop: async () => {} };
+const targets = wanted.length === 0 ? nothing : await (flags.direct ? direct : throughLockkeeper)(wanted);
 try {
   const outcomes = await runAll(targets.cells);
   const good = outcomes.map(report);
   process.exitCode = tasksGood && good.every(Boolean) ? 0 : 1;
 } finally {
   await targets.stop();
+}
+if (flags.only === '' || clientWish) {
+  const scenario = clientWish?.[1];
+  const clientGood = await runClientLeg({ direct: flags.direct, ...(scenario !== undefined && { only: scenario }) });
+  if (!clientGood) process.exitCode = 1;
 }

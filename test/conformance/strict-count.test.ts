@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { freePort } from '../harness/ports.ts';
+import { clientScenarios, judgeClient, runs, unplaced } from './client-leg.ts';
 import { surprises } from './expected.ts';
 import { judge, requirements, runSuite } from './suite.ts';
 
@@ -59,5 +60,27 @@ describe('the strict count', () => {
     );
     assert.deepEqual(found.passed, ['works']);
     assert.deepEqual(found.unknown, ['gone']);
+  });
+});
+
+describe('the client leg', () => {
+  it('has a drive or a reason for each client scenario of the suite, and runs what applies in every era it has', () => {
+    const names = clientScenarios();
+    assert.ok(names.length >= 48);
+    assert.deepEqual(unplaced(names), []);
+    assert.deepEqual(unplaced(['auth/new', 'sep-9999-new']), ['sep-9999-new']);
+    const of = (revision: string, client: string) =>
+      runs().filter((run) => run.revision === revision && run.client === client).length;
+    assert.deepEqual([of('2025-11-25', 'legacy'), of('2025-11-25', 'modern')], [5, 5]);
+    assert.deepEqual([of('2026-07-28', 'legacy'), of('2026-07-28', 'modern')], [8, 7]);
+  });
+
+  it('calls a warning and a driver that failed a failure, as the suite does', () => {
+    const own = { id: 'own', status: 'SUCCESS' } as const;
+    assert.equal(judgeClient('any', [own], 0).verdict, 'pass');
+    assert.equal(judgeClient('any', [own, { id: 'late', status: 'WARNING' }], 0).verdict, 'fail');
+    assert.equal(judgeClient('any', [own], 1).verdict, 'fail');
+    assert.equal(judgeClient('any', [{ id: 'wire-schema-valid', status: 'SUCCESS' }], 0).verdict, 'hollow');
+    assert.equal(judgeClient('any', null, 0).verdict, 'fail');
   });
 });

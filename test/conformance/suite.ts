@@ -26,6 +26,8 @@ export interface ScenarioResult {
 
 const PACKAGE = fileURLToPath(new URL('../../node_modules/@modelcontextprotocol/conformance/', import.meta.url));
 
+export const SUITE = join(PACKAGE, 'dist/index.js');
+
 /** The only check a scenario gets without doing anything: it also succeeds when nobody but the suite has spoken. */
 const NOT_ITS_OWN = 'wire-schema-valid';
 
@@ -74,7 +76,7 @@ export async function runSuite(url: string, revision: Revision): Promise<readonl
 /** Its exit code tells only of scored failures; ours is computed from the checks it leaves. */
 async function run<T>(url: string, wish: readonly string[], read: (folder: string) => T): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'lockkeeper-conformance-'));
-  const args = [join(PACKAGE, 'dist/index.js'), 'server', '--url', url, ...wish, '-o', folder];
+  const args = [SUITE, 'server', '--url', url, ...wish, '-o', folder];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
   const timer = setTimeout(() => child.kill('SIGKILL'), 180_000);
   try {
