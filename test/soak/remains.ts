@@ -76,17 +76,26 @@ export function moreThan(before: ReadonlyMap<string, number>, now: ReadonlyMap<s
 export interface Keys {
   /** Without a time to live. */
   readonly forEver: readonly string[];
-  /** How many of each kind, names and numbers taken out. */
-  readonly kinds: ReadonlyMap<string, number>;
+  /** By what they are, names and numbers taken out. */
+  readonly kinds: ReadonlyMap<string, Kind>;
+}
+
+interface Kind {
+  readonly count: number;
+  /** Of the one that stays longest. */
+  readonly longestMs: number;
 }
 
 export async function keysLeft({ redis }: Stage): Promise<Keys> {
   const { ours } = await lasting(redis);
   const client = new Redis(redis);
   try {
-    const kinds = new Map<string, number>();
+    const kinds = new Map<string, Kind>();
     for await (const batch of client.scanStream({ count: 1_000 })) {
-      for (const key of batch as string[]) kinds.set(kindOf(key), (kinds.get(kindOf(key)) ?? 0) + 1);
+      for (const key of batch as string[]) {
+        const { count, longestMs } = kinds.get(kindOf(key)) ?? { count: 0, longestMs: 0 };
+        kinds.set(kindOf(key), { count: count + 1, longestMs: Math.max(longestMs, await client.pttl(key)) });
+      }
     }
     return { forEver: ours, kinds };
   } finally {

@@ -69,7 +69,7 @@ export function soakServers(
       env: { ERA: era, ...env, ...(spell !== null && { SPELL: spell }) },
       more: {
         keepsNothing,
-        pool: { max: isolation === 'shared' ? 2 : 3, minWarm: 0, idleMs: 4_000, maxAgeMs: 20_000, maxUses: 60 },
+        pool: { max: isolation === 'shared' ? 2 : 3, minWarm: 0, idleMs: 6_000, maxAgeMs: 20_000, maxUses: 60 },
         startTimeoutMs: 8_000,
         callTimeoutMs: CALL_MS,
       },

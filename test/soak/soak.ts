@@ -5,7 +5,7 @@ import { eventually } from '../harness/eventually.ts';
 import { crowd } from './crowd.ts';
 import { number, readMetrics } from './metrics.ts';
 import { createRandom } from './random.ts';
-import { descriptors, filesLeft, goingOn, keysLeft, moreThan, processesLeft } from './remains.ts';
+import { descriptors, filesLeft, goingOn, type Keys, keysLeft, moreThan, processesLeft } from './remains.ts';
 import { PROCESSES_PER_NODE, type Stage, startStage } from './stage.ts';
 import { createTally, type Tally } from './tally.ts';
 import { type Slope, type Watched, watch } from './watch.ts';
@@ -24,6 +24,8 @@ export interface SoakReport {
 
 /** Generous: a slope of a minute is mostly chance; an hour's is held to less. */
 const heldMbPerMinute = (loadMs: number): number => (loadMs > 600_000 ? 1 : 40);
+/** A client whose stream broke at the very end may come back for so long. */
+const SESSION_KEY_MS = 6 * 60_000;
 const QUIET_MS = 35_000;
 /** A leak of one descriptor a call is hundreds. */
 const SPARE_DESCRIPTORS = 2;
@@ -63,14 +65,15 @@ async function run(wish: SoakWish, stage: Stage, tally: Tally): Promise<string[]
   const files = filesLeft(stage).map((name) => `a file is left: ${name}`);
   await stage.stopServices();
   const keys = await keysLeft(stage);
-  wish.say([...lines, ...said(watched, tally), `keys left: ${kindsOf(keys.kinds)}`].join('\n'));
+  wish.say([...lines, ...said(watched, tally), `keys left: ${kindsOf(keys)}`].join('\n'));
   return [
     ...[...quietBefore, ...quietAfter].map((what) => `goes on still: ${what}`),
     ...open,
     ...files,
     ...processesLeft(stage).map((what) => `a process is left: ${what}`),
     ...keys.forEver.map((key) => `a key without a time to live: ${key}`),
-    ...(keys.kinds.has('lease') ? [`leases of nodes that are gone: ${keys.kinds.get('lease')}`] : []),
+    ...(keys.kinds.has('lease') ? [`leases of nodes that are gone: ${keys.kinds.get('lease')?.count}`] : []),
+    ...outlasting(keys),
     ...(watched.mostProcesses > PROCESSES_PER_NODE ? [`${watched.mostProcesses} processes on a node`] : []),
     ...watched.slopes.flatMap((slope) => tooSteep(slope, wish.loadMs)),
     ...(evictions === 0 ? ['nobody ever had to make room: too little was going on'] : []),
@@ -95,16 +98,20 @@ async function quiet(stage: Stage): Promise<string[]> {
   }
 }
 
-const COUNTERS = ['starts', 'start_failures', 'crashes', 'evictions'];
+/** Why processes of ours came to an end: what was ended for a reason, and what ended by itself. */
+const REASONS = /lockkeeper_pool_(ended|crashes)_total\{.*reason="([^"]+)"\} (\d+)/g;
 
 async function counters(stage: Stage): Promise<{ readonly lines: string[]; readonly evictions: number }> {
   const lines: string[] = [];
   let evictions = 0;
   for (const node of stage.nodes) {
     const metrics = await readMetrics(node);
-    const cells = COUNTERS.map((name) => `${name} ${number(metrics, `lockkeeper_pool_${name}_total`)}`);
-    lines.push(`${node.name}: ${cells.join(', ')}`);
-    evictions += number(metrics, 'lockkeeper_pool_evictions_total');
+    const ends = new Map<string, number>();
+    for (const [, , reason = '', count] of metrics.matchAll(REASONS))
+      ends.set(reason, (ends.get(reason) ?? 0) + Number(count));
+    const cells = [...ends].map(([reason, count]) => `${reason} ${count}`);
+    lines.push(`${node.name}: starts ${number(metrics, 'lockkeeper_pool_starts_total')}, ended: ${cells.join(', ')}`);
+    evictions += ends.get('room') ?? 0;
   }
   return { lines, evictions };
 }
@@ -126,6 +133,17 @@ function tooSteep({ service, heldMbPerMinute: slope }: Slope, loadMs: number): s
   return slope > most ? [`${service} grows by ${slope.toFixed(1)} MB a minute (at most ${most})`] : [];
 }
 
-function kindsOf(kinds: ReadonlyMap<string, number>): string {
-  return [...kinds].map(([kind, count]) => `${kind} ${count}`).join(', ');
+function kindsOf({ kinds }: Keys): string {
+  const words = [...kinds].map(
+    ([kind, { count, longestMs }]) => `${kind} ${count} (${Math.ceil(longestMs / 1_000)} s)`,
+  );
+  return words.join(', ');
+}
+
+/** All sessions are over by now. */
+function outlasting({ kinds }: Keys): string[] {
+  const ofSessions = [...kinds].filter(
+    ([kind, { longestMs }]) => kind.startsWith('sess:') && longestMs > SESSION_KEY_MS,
+  );
+  return ofSessions.map(([kind, { longestMs }]) => `${kind} stays ${longestMs} ms longer than its session`);
 }

@@ -50,8 +50,8 @@ const NODE_OPTIONS = ['--max-semi-space-size=4', '--max-old-space-size=128'];
 /** Short times, so that within two minutes everything that can expire does. */
 const LIMITS = {
   maxPerNode: PROCESSES_PER_NODE,
-  maxPerTenant: 24,
-  maxPerServer: 10,
+  maxPerTenant: 18,
+  maxPerServer: 8,
   queueMs: 8_000,
   sessionIdleMs: 6_000,
   humanMs: 6_000,
