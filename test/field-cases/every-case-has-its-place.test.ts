@@ -10,7 +10,7 @@ const textOf = (file: string) => readFileSync(new URL(file, here), 'utf8');
 const files = readdirSync(here).filter((name) => name.endsWith('.test.ts') && !name.startsWith('every-'));
 const rows = [...textOf('README.md').matchAll(/^\| (GB-\d{3}) \|(.*)\|$/gm)].map(([, id, rest]) => ({
   id: id!,
-  files: [...rest!.split('|')[2]!.matchAll(/`([a-z]+\.test\.ts)`/g)].map(([, name]) => name!),
+  files: [...rest!.split('|')[2]!.matchAll(/`([a-z-]+\.test\.ts)`/g)].map(([, name]) => name!),
   elsewhere: rest!.split('|')[2]!.trim() === 'elsewhere',
   others: [...rest!.matchAll(/`([\w/-]+\/[\w-]+\.test\.ts)`/g)].map(([, path]) => fileAt(path!)),
 }));
