@@ -18,6 +18,10 @@ export class Turns<T> {
     this.count++;
   }
 
+  has(group: string, item: T): boolean {
+    return this.groups.get(group)?.has(item) === true;
+  }
+
   delete(group: string, item: T): void {
     const items = this.groups.get(group);
     if (items?.delete(item) !== true) return;

@@ -242,6 +242,7 @@ class AllPools implements NodePools, PoolHost {
     for (const sibling of this.registry.family(pool.facts.family)) {
       if (sibling !== pool && sibling.waiters.size > 0) sibling.serve();
     }
+    if (pool.choose() !== undefined) this.room.offered();
     if (pool.empty) this.forget(pool);
     if (this.quiet !== null && this.leases() === 0) this.quiet();
   }
@@ -315,6 +316,7 @@ class AllPools implements NodePools, PoolHost {
   private sweep(): void {
     const now = this.clock.now();
     for (const pool of [...this.registry.every]) sweepPool(pool, this.deps.limits().sessionIdleMs, now);
+    this.room.offered();
     this.health.prune(now);
   }
 

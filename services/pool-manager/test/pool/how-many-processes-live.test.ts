@@ -88,6 +88,28 @@ describe('the life of a process', () => {
     assert.equal(s.pools.stats().pools, 0);
   });
 
+  it('GB-122: 400 persons find room under a cap of 20, and those of a small tenant need not wait for the others', async () => {
+    const s = stage({ maxPerServer: 200, maxPerTenant: 200, maxPerNode: 20 });
+    const [big, small] = [server({ tenant: 'big' }), server({ tenant: 'small' })];
+    const order: string[] = [];
+    const visits = Array.from({ length: 400 }, async (_x, n) => {
+      const spec = n % 80 === 79 ? small : big;
+      const held = await lease(s, { spec, subject: `u${n}`, waitMs: 600_000 });
+      order.push(spec.tenant);
+      await new Promise((resolve) => void s.clock.setTimer(100, () => resolve(held.release())));
+    });
+    let most = 0;
+    for (let n = 0; n < 200 && order.length < 400; n++) {
+      await s.clock.advance(50);
+      most = Math.max(most, s.alive().length);
+    }
+    await s.clock.advance(200);
+    await Promise.all(visits);
+    assert.ok(most <= 20, `${most}`);
+    assert.equal(order.length, 400);
+    assert.ok(order.lastIndexOf('small') < 60, `${order.lastIndexOf('small')}`);
+  });
+
   it('idle ones end after pool.idleMs; those of sessions live as long as a session may be idle', async () => {
     const s = stage();
     (await lease(s, { spec: server({ name: 'u' }) })).release();

@@ -28,20 +28,23 @@ export class Room {
   /** A start was wanted and `cap` stood against it. */
   missing(pool: Pool, cap: FullCap): void {
     this.stillMissing = true;
+    // Who stands in line already is remembered when there is something for him.
+    if (!this.feeding && this.hungry.has(pool.spec.tenant, pool)) return;
     this.hungry.add(pool.spec.tenant, pool);
-    const scope = scopeOf(pool.spec, cap);
-    // A session's end leaves room for no process, and the other way round.
-    const within = (other: ServerSpec) => scope(other) && isRemote(other) === isRemote(pool.spec);
-    const others = this.children().filter(({ spec }) => within(spec));
-    const leaving = others.filter(({ child }) => child.state === 'draining').length;
-    const asking = this.hungry.all().filter(({ spec }) => within(spec)).length;
-    // Whoever is on his way out already makes room for somebody.
-    if (leaving >= asking) return;
-    const idle = this.children().filter(
-      (one) => one.pool !== pool && one.child.state === 'idle' && isRemote(one.spec) === isRemote(pool.spec),
-    );
-    const victim = whoMakesRoom(idle, pool.spec, cap, (tenant) => this.deps.caps.ofTenant(tenant));
-    if (victim !== undefined) this.deps.evict(victim.pool, victim.child);
+    this.makeRoom(pool, cap);
+  }
+
+  /** A child has fallen idle: it goes for the first in line whom that helps, and not only when the janitor comes. */
+  offered(): void {
+    if (this.feeding || this.hungry.size === 0) return;
+    const tried = new Set<string>();
+    for (const [, pool] of this.hungry.inTurn()) {
+      const cap = this.deps.caps.full(pool.spec);
+      const scope = scopeName(pool.spec, cap);
+      if (cap === null || tried.has(scope)) continue;
+      tried.add(scope);
+      if (this.makeRoom(pool, cap)) return;
+    }
   }
 
   forget(pool: Pool): void {
@@ -68,15 +71,40 @@ export class Room {
   feed(): void {
     if (this.feeding) return;
     this.feeding = true;
+    const stuck = new Set<string>();
     for (const [tenant, pool] of this.hungry.inTurn()) {
+      // The same cap stands against all of one scope: thousands in line are not asked one by one.
+      const cap = this.deps.caps.full(pool.spec);
+      if (cap !== null && stuck.has(scopeName(pool.spec, cap))) continue;
       this.stillMissing = false;
       const had = pool.children.size;
       pool.serve();
-      if (this.stillMissing && pool.children.size === had) continue;
+      if (this.stillMissing && pool.children.size === had) {
+        stuck.add(scopeName(pool.spec, cap));
+        continue;
+      }
       this.hungry.served(tenant, pool);
       if (this.stillMissing) this.hungry.add(tenant, pool);
     }
     this.feeding = false;
+  }
+
+  /** False: nobody can go for it, or enough are on their way. */
+  private makeRoom(pool: Pool, cap: FullCap): boolean {
+    const scope = scopeOf(pool.spec, cap);
+    // A session's end leaves room for no process, and the other way round.
+    const within = (other: ServerSpec) => scope(other) && isRemote(other) === isRemote(pool.spec);
+    const children = this.children();
+    const leaving = children.filter(({ child, spec }) => child.state === 'draining' && within(spec)).length;
+    // Whoever is on his way out already makes room for somebody.
+    if (leaving >= this.hungry.all().filter(({ spec }) => within(spec)).length) return false;
+    const idle = children.filter(
+      (one) => one.pool !== pool && one.child.state === 'idle' && isRemote(one.spec) === isRemote(pool.spec),
+    );
+    const victim = whoMakesRoom(idle, pool.spec, cap, (tenant) => this.deps.caps.ofTenant(tenant));
+    if (victim === undefined) return false;
+    this.deps.evict(victim.pool, victim.child);
+    return true;
   }
 
   private children(): { pool: Pool; child: PooledChild; spec: ServerSpec; idleSince: number }[] {
@@ -88,6 +116,13 @@ export class Room {
 
 function isRemote({ http }: ServerSpec): boolean {
   return http !== undefined;
+}
+
+/** The same for all against whom one cap stands in one place. */
+function scopeName({ tenant, name, http }: ServerSpec, cap: FullCap | null): string {
+  const where = cap === 'server-full' ? [name] : [];
+  // Whom a full node makes room for depends on his tenant, too.
+  return JSON.stringify([cap, http !== undefined, tenant, ...where]);
 }
 
 /** Whose end would lift this cap. */
