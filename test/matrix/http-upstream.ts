@@ -12,7 +12,7 @@ import { type Entry, linesOf, type Upstream } from './upstream.ts';
 export interface HttpKind {
   readonly name: string;
   readonly says: string;
-  readonly file: 'sdk-v1' | 'sdk-v2';
+  readonly file: 'sdk-v1' | 'sdk-v2' | 'tasks';
   readonly args: readonly string[];
   readonly era: Era;
   /** Features by name. */

@@ -25,23 +25,32 @@ import {
   those,
   toServer,
 } from './cell.ts';
-import { type Entry, upstream } from './upstream.ts';
+import { type HttpUpstream, httpUpstream } from './http-upstream.ts';
+import { type Entry, type Upstream, upstream } from './upstream.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lockkeeper-matrix-tasks-'));
-const SERVERS = {
-  modern: upstream('modern', 'works', 'modern', folder),
-  legacy: upstream('legacy', 'works', 'legacy', folder),
-};
+const overHttp = (era: Era) => ({
+  ...{ name: `${era}-http`, says: era, file: 'tasks' as const, args: [era], era, can: [] },
+});
+/** Over stdio, and over HTTP as `…-http`. */
+const servers = new Map<string, Upstream>();
+const remote: HttpUpstream[] = [];
+const ERAS: readonly Era[] = ['modern', 'legacy'];
 const ACCEPTED = { action: 'accept', content: { confirm: true } };
 const RELATED = 'related-task';
 
 let lockkeeper: Lockkeeper;
-const url = (server: Era) => lockkeeper.route(`/acme/${server}/mcp`);
+const url = (server: string) => lockkeeper.route(`/acme/${server}/mcp`);
 
 before(async () => {
+  for (const era of ERAS) {
+    servers.set(era, upstream(era, 'works', era, folder));
+    remote.push(await httpUpstream(overHttp(era), folder));
+    servers.set(`${era}-http`, remote.at(-1)!);
+  }
   lockkeeper = await startStandalone({
-    servers: Object.values(SERVERS).map(({ wish }) => wish),
-    routes: Object.keys(SERVERS).map((server) => ({
+    servers: [...servers.values()].map(({ wish }) => wish),
+    routes: [...servers.keys()].map((server) => ({
       path: `/acme/${server}/mcp`,
       tenant: 'acme',
       server,
@@ -52,11 +61,12 @@ before(async () => {
 
 after(async () => {
   await lockkeeper?.stop();
+  await Promise.all(remote.map((one) => one.stop()));
   rmSync(folder, { recursive: true, force: true });
 });
 
 /** A flat task under a handle of ours, a question under a key, the result inside tasks/get. */
-async function modernClient(server: Era): Promise<string> {
+async function modernClient(server: string): Promise<string> {
   const { result } = await call(url(server), 'confirm_delete', { filename: 'f' });
   assert.equal(result?.resultType, 'task');
   assert.equal(result.task, undefined);
@@ -64,7 +74,7 @@ async function modernClient(server: Era): Promise<string> {
   const asking = await until(url(server), taskId, (task) => task.status === 'input_required');
   const [key, request] = Object.entries(asking.inputRequests as Record<string, Json>)[0]!;
   assert.equal(request.method, 'elicitation/create');
-  assert.match(String((request.params as Json).message), /^Server "[a-z]+" asks: Delete f\?$/);
+  assert.match(String((request.params as Json).message), /^Server "[a-z-]+" asks: Delete f\?$/);
   await ask(url(server), 'tasks/update', { taskId, inputResponses: { [key]: ACCEPTED } });
   const done = await ended(url(server), taskId);
   assert.equal(done.status, 'completed');
@@ -73,7 +83,7 @@ async function modernClient(server: Era): Promise<string> {
 }
 
 /** A nested task, a wire request that names it, the result by tasks/result that names it, too. */
-async function legacyClient(server: Era): Promise<string> {
+async function legacyClient(server: string): Promise<string> {
   const wire = createWireLog('legacy');
   const client = await connectV1(url(server), 'streamable', {
     capabilities: { elicitation: { form: {} } },
@@ -135,13 +145,14 @@ const UPSTREAMS = {
   legacy: { holds: legacyServer, right: 'the server was called once with a wish for a task and answered on the wire' },
 };
 
-for (const client of ['modern', 'legacy'] as const) {
-  for (const server of ['modern', 'legacy'] as const) {
+for (const client of ERAS) {
+  for (const server of ['modern', 'legacy', 'modern-http', 'legacy-http']) {
     describe(`${client} client × ${server} server`, () => {
-      it(`task: ${CLIENTS[client].right}; ${UPSTREAMS[server].right}`, async () => {
-        const entries = SERVERS[server].mark();
+      const up = UPSTREAMS[server.split('-')[0] as Era];
+      it(`task: ${CLIENTS[client].right}; ${up.right}`, async () => {
+        const entries = servers.get(server)!.mark();
         const handle = await CLIENTS[client].act(server);
-        await eventually(async () => UPSTREAMS[server].holds(entries(), handle));
+        await eventually(async () => up.holds(entries(), handle));
       });
     });
   }

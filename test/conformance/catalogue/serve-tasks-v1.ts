@@ -56,7 +56,7 @@ const WORK: Readonly<Record<string, Work>> = {
 
 const ARGS = z.looseObject({});
 
-export async function serveTasksV1(withTasks: boolean): Promise<void> {
+export function createTasksV1(withTasks: boolean): McpServer {
   const tasks = withTasks && {
     capabilities: { tools: {}, tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
     taskStore: new InMemoryTaskStore(),
@@ -101,7 +101,11 @@ export async function serveTasksV1(withTasks: boolean): Promise<void> {
       return work(params.arguments ?? {}, asking());
     });
   }
-  await server.connect(new StdioServerTransport());
+  return server;
+}
+
+export async function serveTasksV1(withTasks: boolean): Promise<void> {
+  await createTasksV1(withTasks).connect(new StdioServerTransport());
 }
 
 async function run(store: RequestTaskStore, taskId: string, work: () => Promise<CallToolResult>): Promise<void> {

@@ -1,6 +1,7 @@
-// A modern server over stdio with the tasks extension, which no SDK has yet: written on the wire. Its task ids are
+// A modern server with the tasks extension, which no SDK has yet: written on the wire, over stdio or wherever it is called. Its task ids are
 // counted on purpose (`task-1`, `task-2`): whoever hands them on unchanged shows it (GB-148).
 
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { createInterface } from 'node:readline';
 
 type Json = Record<string, unknown>;
@@ -32,7 +33,10 @@ let made = 0;
 
 const text = (value: string, more: Json = {}): Json => ({ content: [{ type: 'text', text: value }], ...more });
 
-const send = (value: Json): undefined => void process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...value })}\n`);
+/** Where the answer to what is being worked on goes; over stdio there is one place for all. */
+const place = new AsyncLocalStorage<(message: Json) => void>();
+const print = (message: Json) => void process.stdout.write(`${JSON.stringify(message)}\n`);
+const send = (value: Json): undefined => void (place.getStore() ?? print)({ jsonrpc: '2.0', ...value });
 const reply = (id: unknown, result: Json): undefined =>
   send({
     id,
@@ -194,6 +198,11 @@ function take(message: Json): undefined {
     default:
       return fail(id, -32601, `Method not found: ${method}`);
   }
+}
+
+/** One message and its answer, if it has one. */
+export function takeTasks(message: Json, say: (message: Json) => void): void {
+  place.run(say, () => take(message));
 }
 
 export function serveTasks(): void {
