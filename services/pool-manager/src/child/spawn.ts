@@ -8,13 +8,13 @@ import { join } from 'node:path';
 import { memoryCapsOf, type ServerSpec, type StdioSpec } from '@lockkeeper/protocol/config/settings';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Log } from '../raise/contract.ts';
-import type { Cgroups } from './cgroup.ts';
 import { findCommand, spawnFaultWords } from './command.ts';
 import type { ChildEvents, Spawn } from './contract.ts';
+import type { Cgroups } from './end/cgroup.ts';
+import { createMarkSweeper, processName } from './end/marks.ts';
 import { type ChildHost, childEnvironment } from './environment.ts';
-import { createMarkSweeper, processName } from './marks.ts';
+import type { Rates } from './pipes/stdout-rate.ts';
 import { DEFAULT_PATIENCE, type Patience, StdioChild } from './stdio-child.ts';
-import type { Rates } from './stdout-rate.ts';
 import { createWrapper, findTools, type Wrapper, type WrapperTools } from './wrapper.ts';
 
 export interface SpawnDeps {

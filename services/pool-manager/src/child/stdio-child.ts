@@ -6,17 +6,17 @@ import { rm } from 'node:fs/promises';
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { Log } from '../raise/contract.ts';
-import type { Cgroup } from './cgroup.ts';
 import { spawnFaultWords } from './command.ts';
 import type { Child, ChildEvents, ExitCause, ExitReason, Line } from './contract.ts';
-import { exitReason } from './exit-reason.ts';
-import { endGroup, signalGroup } from './group.ts';
-import type { MarkSweeper } from './marks.ts';
-import { createRedactor } from './redact.ts';
-import { StderrRing } from './stderr-ring.ts';
-import { StdinQueue } from './stdin-queue.ts';
-import { StdoutLines } from './stdout-lines.ts';
-import { type Rates, StdoutRate } from './stdout-rate.ts';
+import type { Cgroup } from './end/cgroup.ts';
+import { exitReason } from './end/exit-reason.ts';
+import { endGroup, signalGroup } from './end/group.ts';
+import type { MarkSweeper } from './end/marks.ts';
+import { createRedactor } from './pipes/redact.ts';
+import { StderrRing } from './pipes/stderr-ring.ts';
+import { StdinQueue } from './pipes/stdin-queue.ts';
+import { StdoutLines } from './pipes/stdout-lines.ts';
+import { type Rates, StdoutRate } from './pipes/stdout-rate.ts';
 
 export interface Patience {
   /** From the end of stdin to SIGTERM. */

@@ -2,8 +2,8 @@
 // another is started in its place; `evict`: it ends now, and its calls with it.
 
 import type { Order, Whom } from '@lockkeeper/state/operator/contract';
-import { endOf } from './ends.ts';
-import type { Lives } from './lives.ts';
+import { endOf } from './life/ends.ts';
+import type { Lives } from './life/lives.ts';
 import type { Pool } from './pool.ts';
 import type { PooledChild } from './pooled-child.ts';
 import type { Registry } from './registry.ts';

@@ -5,7 +5,7 @@ import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import { Holders, type PoolLease } from '../lease/lease.ts';
 import type { Connection } from '../raise/contract.ts';
-import type { End } from './ends.ts';
+import type { End } from './life/ends.ts';
 import type { Gauge } from './meter/meter.ts';
 
 export type ChildState = 'starting' | 'idle' | 'busy' | 'draining' | 'dead';

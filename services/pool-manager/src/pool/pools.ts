@@ -8,11 +8,13 @@ import type { Order, Whom } from '@lockkeeper/state/operator/contract';
 import type { PoolLease } from '../lease/lease.ts';
 import { type Connector, type Log, StartError } from '../raise/contract.ts';
 import { BusyError, type LeaseRequest, type Pools, type QueueState } from './contract.ts';
-import { type End, endOf } from './ends.ts';
 import { factsOf, type PoolFacts, sharedFacts } from './facts.ts';
 import { Health } from './health/health.ts';
 import { createJanitor } from './janitor.ts';
-import { Lives } from './lives.ts';
+import { type End, endOf } from './life/ends.ts';
+import { Lives } from './life/lives.ts';
+import { compareSiblings } from './life/siblings.ts';
+import { Tally } from './life/tally.ts';
 import type { UsageReader } from './meter/contract.ts';
 import { createMeter, type Meter } from './meter/meter.ts';
 import { Operator } from './operate.ts';
@@ -21,10 +23,8 @@ import type { PooledChild } from './pooled-child.ts';
 import { Registry } from './registry.ts';
 import { Caps, type FullCap } from './room/caps.ts';
 import { Room } from './room/room.ts';
-import { compareSiblings } from './siblings.ts';
 import { type PoolList, type PoolRow, type PoolStats, poolRows, poolStats } from './stats.ts';
 import { sweepPool } from './sweep.ts';
-import { Tally } from './tally.ts';
 
 export interface PoolsDeps {
   readonly connector: Pick<Connector, 'connect' | 'doubt'>;

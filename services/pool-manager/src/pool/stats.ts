@@ -1,9 +1,9 @@
 // The pools as numbers, for metrics, readiness and people: a plain object, computed when asked for.
 
 import { serverId } from '@lockkeeper/protocol/config/settings';
+import type { Counts, Mishap, Tally } from './life/tally.ts';
 import type { Pool } from './pool.ts';
 import type { ChildState } from './pooled-child.ts';
-import type { Counts, Mishap, Tally } from './tally.ts';
 
 /** As of a server, with what has happened to it since this node started. */
 export interface ServerStats extends Counts {

@@ -1,6 +1,6 @@
 // What the janitor does to one pool: ends what is old, worn or unused, and starts what is to be warm.
 
-import { endOf } from './ends.ts';
+import { endOf } from './life/ends.ts';
 import type { Pool } from './pool.ts';
 import type { PooledChild } from './pooled-child.ts';
 import { stopsWanted } from './size.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { spawnFaultWords } from '../../src/child/command.ts';
-import { exitReason } from '../../src/child/exit-reason.ts';
+import { exitReason } from '../../src/child/end/exit-reason.ts';
 import { fixture, serverSpec, start, testSpawn } from './started.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'lockkeeper-test-'));

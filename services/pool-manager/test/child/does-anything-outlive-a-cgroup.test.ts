@@ -7,7 +7,7 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { eventually } from '../../../../test/harness/eventually.ts';
-import { openCgroups } from '../../src/child/cgroup.ts';
+import { openCgroups } from '../../src/child/end/cgroup.ts';
 import { alive, fixture, serverSpec, start, testSpawn } from './started.ts';
 
 /** Where this user may make cgroups; null: nowhere. */

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { StdoutRate } from '../../src/child/stdout-rate.ts';
+import { StdoutRate } from '../../src/child/pipes/stdout-rate.ts';
 import { ManualClock } from '../pool/stage.ts';
 import { fixture, start, testSpawn } from './started.ts';
 

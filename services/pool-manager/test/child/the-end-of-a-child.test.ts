@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eventually } from '../../../../test/harness/eventually.ts';
-import { sweepOrphans } from '../../src/child/marks.ts';
+import { sweepOrphans } from '../../src/child/end/marks.ts';
 import { alive, fixture, serverSpec, start, testSpawn } from './started.ts';
 
 describe('the end of a child', () => {

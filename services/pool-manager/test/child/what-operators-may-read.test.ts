@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createRedactor, escapeControls } from '../../src/child/redact.ts';
-import { SHOWN_BYTES, StderrRing } from '../../src/child/stderr-ring.ts';
+import { createRedactor, escapeControls } from '../../src/child/pipes/redact.ts';
+import { SHOWN_BYTES, StderrRing } from '../../src/child/pipes/stderr-ring.ts';
 
 const JWT = 'eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl';
 const R = '[redacted]';

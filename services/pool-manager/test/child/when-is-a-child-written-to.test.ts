@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { systemClock } from '@lockkeeper/state/clock';
-import { StdinQueue } from '../../src/child/stdin-queue.ts';
+import { StdinQueue } from '../../src/child/pipes/stdin-queue.ts';
 
 const MIB = 1024 * 1024;
 

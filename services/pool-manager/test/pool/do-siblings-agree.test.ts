@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { judgeSiblings } from '../../src/pool/siblings.ts';
+import { judgeSiblings } from '../../src/pool/life/siblings.ts';
 import { lease, server, stage } from './stage.ts';
 
 const MODERN = { era: 'modern', revision: '2026-07-28' } as const;

@@ -2,7 +2,7 @@
 // servers and closed lists of reasons only, so it is as large as the configuration.
 
 import { type ServerSpec, serverId } from '@lockkeeper/protocol/config/settings';
-import type { ExitCause } from '../child/contract.ts';
+import type { ExitCause } from '../../child/contract.ts';
 import type { EndReason } from './ends.ts';
 
 export interface Counts {

@@ -2,14 +2,14 @@
 // way whoever wants it, and gone from every book when it is no more (GB-017, GB-020).
 
 import type { Clock } from '@lockkeeper/state/clock';
-import type { ExitReason } from '../child/contract.ts';
-import type { Connection, Connector, Log, StartError } from '../raise/contract.ts';
+import type { ExitReason } from '../../child/contract.ts';
+import type { Connection, Connector, Log, StartError } from '../../raise/contract.ts';
+import type { Health } from '../health/health.ts';
+import type { Pool } from '../pool.ts';
+import { PooledChild } from '../pooled-child.ts';
+import type { Registry } from '../registry.ts';
+import type { Caps } from '../room/caps.ts';
 import { type End, endOf } from './ends.ts';
-import type { Health } from './health/health.ts';
-import type { Pool } from './pool.ts';
-import { PooledChild } from './pooled-child.ts';
-import type { Registry } from './registry.ts';
-import type { Caps } from './room/caps.ts';
 import { type StartHandle, startChild } from './starter.ts';
 import type { Tally } from './tally.ts';
 

@@ -2,9 +2,9 @@
 // them, or one of them was misread (protocol.md §5.8 #22). Modern is positive evidence, legacy may only have been silence.
 
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
+import type { Pool } from '../pool.ts';
+import type { PooledChild } from '../pooled-child.ts';
 import { endOf } from './ends.ts';
-import type { Pool } from './pool.ts';
-import type { PooledChild } from './pooled-child.ts';
 
 export type SiblingVerdict = 'agree' | 'older-is-stale' | 'doubt';
 

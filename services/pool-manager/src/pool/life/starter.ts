@@ -2,9 +2,9 @@
 // still brings is ended: nothing comes into the pool by the back door (GB-017, GB-020).
 
 import type { Clock } from '@lockkeeper/state/clock';
-import { type Connection, type Connector, type Log, StartError } from '../raise/contract.ts';
-import type { Pool } from './pool.ts';
-import type { PooledChild } from './pooled-child.ts';
+import { type Connection, type Connector, type Log, StartError } from '../../raise/contract.ts';
+import type { Pool } from '../pool.ts';
+import type { PooledChild } from '../pooled-child.ts';
 
 export interface StarterDeps {
   readonly connector: Pick<Connector, 'connect'>;

@@ -5,7 +5,7 @@
 import type { Writable } from 'node:stream';
 import { oneLine } from '@lockkeeper/protocol/framing/ndjson';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
-import type { Line } from './contract.ts';
+import type { Line } from '../contract.ts';
 
 /** What `takes` allows; `send` refuses at twice as much, which leaves room for what must not wait, such as a cancel. */
 const MAX_MESSAGES = 256;

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MARK } from './environment.ts';
+import { MARK } from '../environment.ts';
 
 const TOGETHER = 32;
 const MAX_SWEEPS = 5;

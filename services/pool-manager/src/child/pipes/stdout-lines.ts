@@ -4,8 +4,8 @@
 import { isUtf8 } from 'node:buffer';
 import { idOfBrokenLine, idOfLongLine } from '@lockkeeper/protocol/framing/long-line';
 import { createLineSplitter, type LineSplitter, type LongLine } from '@lockkeeper/protocol/framing/ndjson';
-import { scanLine } from '../raise/wire/message.ts';
-import type { ChildEvents, ExitCause } from './contract.ts';
+import { scanLine } from '../../raise/wire/message.ts';
+import type { ChildEvents, ExitCause } from '../contract.ts';
 import { escapeControls, type Redactor } from './redact.ts';
 import type { StdoutRate } from './stdout-rate.ts';
 

@@ -1,7 +1,7 @@
 // Why a child is no more, in one sentence that completes "server X could not be started: …" or "server X …" (GB-018,
 // GB-025). Never its own words: those are the operator's, in the tail of stderr.
 
-import type { ExitCause, ExitReason } from './contract.ts';
+import type { ExitCause, ExitReason } from '../contract.ts';
 
 export interface End {
   readonly code: number | null;
