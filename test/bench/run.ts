@@ -25,6 +25,7 @@ const { values: flags } = parseArgs({
     only: { type: 'string', default: '' },
     node: { type: 'string', default: '' },
     'no-flood': { type: 'boolean', default: false },
+    tcp: { type: 'boolean', default: false },
   },
 });
 
@@ -96,7 +97,7 @@ async function startAll(): Promise<Target[]> {
   const nodeArgs = flags.node === '' ? undefined : flags.node.split(' ');
   const starts: readonly (readonly [string, () => Promise<Target>])[] = [
     ['echo', startOrigin],
-    ['lockkeeper', () => startLockkeeper(nodeArgs)],
+    ['lockkeeper', () => startLockkeeper(nodeArgs, flags.tcp ? 'tcp' : 'socket')],
     ['mcp-proxy', startMcpProxy],
     ['supergateway', startSupergateway],
   ];

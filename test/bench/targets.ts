@@ -1,7 +1,10 @@
 // Everything the bench compares, each a process (or several) of its own: the bare origin, Lockkeeper as gateway and pool
 // manager with tokens, policy and header checks on, and two published bridges with the same child behind them.
 
-import { readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createIssuer } from '../harness/issuer.ts';
 import { startCluster } from '../harness/lockkeeper.ts';
@@ -45,9 +48,15 @@ export interface Measured extends Target {
 /** What services are run with, here as everywhere. */
 const NODE_OPTIONS = JSON.parse(readFileSync(here('../../ops/node-options.json'), 'utf8')) as readonly string[];
 
-export async function startLockkeeper(nodeArgs: readonly string[] = NODE_OPTIONS): Promise<Measured> {
+/** On one host, as here, the services meet on unix sockets (design §11); `tcp`: as across hosts. */
+export async function startLockkeeper(
+  nodeArgs: readonly string[] = NODE_OPTIONS,
+  join: 'socket' | 'tcp' = 'socket',
+): Promise<Measured> {
   const redis = await startRedis();
   const issuer = createIssuer();
+  const socketDir = mkdtempSync(path.join(tmpdir(), 'lk-bench-'));
+  const link = join === 'socket' ? { socketDir } : { host: '127.0.0.1', port: 0 };
   const servers = ['echo', 'other'].map((name) => ({
     name,
     args: [CHILD],
@@ -64,6 +73,7 @@ export async function startLockkeeper(nodeArgs: readonly string[] = NODE_OPTIONS
     auth: { mode: 'jwt', issuers: [{ issuer: issuer.issuer, jwksFile: issuer.jwksFile, tenants: ['acme'] }] },
     policy: [{ tenant: 'acme', groups: ['dev'], allow }],
     limits: { maxInFlightPerPrincipal: 2048 },
+    more: { link: { ...link, adminPort: 0, secret: randomBytes(32).toString('base64url') } },
   });
   const gateway = cluster.gateways[0]!;
   const requestFor = (server: string): Target['request'] => {
@@ -100,6 +110,7 @@ export async function startLockkeeper(nodeArgs: readonly string[] = NODE_OPTIONS
         await cluster.stop();
       } finally {
         issuer.close();
+        rmSync(socketDir, { recursive: true, force: true });
         await redis.stop();
       }
     },

@@ -29,6 +29,7 @@ import { createUsageReader } from './child/usage.ts';
 import { createDispatcher } from './dispatch.ts';
 import { createKeptState } from './lease/kept-state.ts';
 import { createLinkServer } from './link/server.ts';
+import { socketFile, sweepSocketFiles } from './link/socket-file.ts';
 import { createListens } from './listen/listens.ts';
 import { createMetrics } from './observe/metrics.ts';
 import { createBackup } from './parked/backup.ts';
@@ -162,7 +163,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     listen: listens.listen,
     onSettled: (facts) => metrics.settled(facts),
   });
-  const { host, port } = config.current().link;
+  const { host, port, socketDir } = config.current().link;
   const server = createLinkServer({
     dispatcher: tasks.around(dispatcher),
     nodeId,
@@ -170,7 +171,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     proving: createProving(secret),
     nonce: randomToken,
     clock,
-    listen: { host, port },
+    listen: socketDir === undefined ? { host, port } : { path: socketFile(socketDir, nodeId) },
     promises: 'by-flush',
     log: (level, words) => log[level]({}, words),
     stall,
@@ -219,6 +220,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     await sweepOrphans(tmpDir);
     await nodes.start();
     await backup.start();
+    if (socketDir !== undefined) await sweepSocketFiles(socketDir);
     const bound = await server.start();
     const address = config.current().link.advertise ?? bound;
     registration = await registerNode(

@@ -4,7 +4,7 @@ import type { ConfigSource, Snapshot } from '@lockkeeper/protocol/config/setting
 
 export function onLoopback(config: ConfigSource): ConfigSource {
   const inside = (snapshot: Snapshot): Snapshot => {
-    const { advertise: _unused, ...link } = snapshot.link;
+    const { advertise: _unused, socketDir: _neither, ...link } = snapshot.link;
     return { ...snapshot, link: { ...link, host: '127.0.0.1', port: 0 } };
   };
   return {

@@ -210,6 +210,8 @@ export interface Snapshot {
     readonly port: number;
     /** What gateways dial; absent: host:port as bound. */
     readonly advertise?: string;
+    /** All services share one host: nodes take gateways on sockets in this directory instead of a port. */
+    readonly socketDir?: string;
     readonly adminPort: number;
     readonly secret?: string;
   };

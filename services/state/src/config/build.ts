@@ -36,7 +36,7 @@ export function buildSnapshot(shape: ConfigShape, { digester, absolute }: BuildD
     routes: shape.routes.map(routeSettings),
     // What was asked in the last moment before the end has its whole time, too.
     limits: { ...shape.limits, drainHumanMs: shape.limits.drainHumanMs ?? shape.limits.humanMs + shape.limits.drainMs },
-    link,
+    link: link.socketDir === undefined ? link : { ...link, socketDir: absolute(link.socketDir) },
     ...(seal === undefined ? {} : { seal }),
     log: shape.log,
     children: shape.children,

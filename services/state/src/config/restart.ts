@@ -4,7 +4,7 @@
 import type { Snapshot } from '@lockkeeper/protocol/config/settings';
 
 const FIXED_LISTEN = ['host', 'port', 'adminHost', 'adminPort', 'trustProxy'] as const;
-const FIXED_LINK = ['host', 'port', 'advertise', 'adminPort', 'secret'] as const;
+const FIXED_LINK = ['host', 'port', 'advertise', 'socketDir', 'adminPort', 'secret'] as const;
 
 /** Settings whose change waits for a restart, by name only: some are secrets. */
 export function needsRestart(running: Snapshot, next: Snapshot): string[] {

@@ -84,6 +84,7 @@ export interface ConfigShape {
     readonly host: string;
     readonly port: number;
     readonly advertise?: string;
+    readonly socketDir?: string;
     readonly adminPort: number;
     readonly secret?: string;
   };

@@ -15,6 +15,10 @@ export const checkListen: Check = (draft, report) => {
   if (link !== undefined && samePort(numberAt(link, 'port'), numberAt(link, 'adminPort'))) {
     report(['link', 'adminPort'], 'link.port and link.adminPort are the same: choose another for one of them');
   }
+  if (link?.value.socketDir !== undefined && link.value.advertise !== undefined) {
+    const words = 'link.socketDir is for services of one host, link.advertise for those of several: leave one out';
+    report(['link', 'socketDir'], words);
+  }
   if (host !== undefined && !isLoopback(host) && root.value.publicBaseUrl === undefined) {
     const words =
       'a gateway beyond loopback needs publicBaseUrl, the URL that clients use and tokens are made out to: add it';

@@ -33,6 +33,10 @@ const LINK = group(
         examples: ['${env:POD_IP}:9180'],
       },
     ),
+    socketDir: text(
+      'Directory for unix sockets, in place of host and port, where gateways and pool managers share a host: less work per call than TCP. Made with access for its owner only.',
+      { maxLength: 64, examples: ['/run/lockkeeper'] },
+    ),
     adminPort: count(
       'Port of a pool manager’s health and metrics, on `listen.adminHost`; 0 takes a free one.',
       0,
