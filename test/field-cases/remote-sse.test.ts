@@ -20,17 +20,20 @@ const result = (seen: Seen, text: string) => ({
 });
 
 let stage: RemoteStage<'asks' | 'quiet' | 'slow' | 'pings' | 'coded' | 'broken' | 'resumed' | 'endless'>;
+/** So that what does not end fails. */
+const more = { callTimeoutMs: 20_000 };
+
 before(async () => {
   stage = await openRemoteStage(
     {
-      asks: { kind: 'legacy' },
+      asks: { kind: 'legacy', more },
       quiet: { kind: 'legacy' },
-      slow: { kind: 'legacy', http: { headersMs: 300, idleStreamMs: 1_000 } },
-      pings: { kind: 'legacy' },
-      coded: { kind: 'modern' },
-      broken: { kind: 'legacy' },
-      resumed: { kind: 'legacy' },
-      endless: { kind: 'modern' },
+      slow: { kind: 'legacy', http: { headersMs: 300, idleStreamMs: 1_000 }, more },
+      pings: { kind: 'legacy', more },
+      coded: { kind: 'modern', more },
+      broken: { kind: 'legacy', more },
+      resumed: { kind: 'legacy', more },
+      endless: { kind: 'modern', more },
     },
     { limits: { keepAliveMs: 1_000, maxLineBytes: 1024 * 1024, maxResultBytes: 1024 * 1024 } },
   );
