@@ -161,6 +161,14 @@ export interface ClusterWish extends Wish {
   readonly publicBaseUrl?: string;
 }
 
+/** Those that could be started are in the list, and will be ended, when one could not. */
+async function allInto<T>(list: T[], starting: readonly Promise<T>[]): Promise<void> {
+  const results = await Promise.allSettled(starting);
+  for (const result of results) if (result.status === 'fulfilled') list.push(result.value);
+  const failed = results.find((result) => result.status === 'rejected');
+  if (failed) throw failed.reason;
+}
+
 /** Pool managers first, then gateways, each with a file of its own: only ports differ. */
 export async function startCluster(wish: ClusterWish): Promise<Cluster> {
   const ports = await Promise.all(Array.from({ length: wish.gateways }, freePort));
@@ -186,13 +194,16 @@ export async function startCluster(wish: ClusterWish): Promise<Cluster> {
   };
   try {
     const nodeFiles = Array.from({ length: wish.poolManagers }, () => configFor(0));
-    poolManagers.push(...(await Promise.all(nodeFiles.map((file) => startService('pool-manager', file, wish)))));
+    await allInto(
+      poolManagers,
+      nodeFiles.map((file) => startService('pool-manager', file, wish)),
+    );
     const files = ports.map(configFor);
     const startGateway = async (file: string) => {
       const running = await startService('gateway', file, wish);
       return handleOf(running, () => running.stop());
     };
-    gateways.push(...(await Promise.all(files.map(startGateway))));
+    await allInto(gateways, files.map(startGateway));
     const restart: Cluster['restart'] = async (service, index) => {
       if (service === 'gateway') {
         await gateways[index]!.stop();
