@@ -61,13 +61,13 @@ class Reply implements TrackedOut {
   };
 
   private closed(): void {
+    const { listener, waiting } = this;
+    this.listener = null;
+    this.waiting = null;
     if (!this.response.writableEnded) {
       this.vanished = true;
-      this.listener?.();
-      this.listener = null;
+      listener?.();
     }
-    const { waiting } = this;
-    this.waiting = null;
     if (waiting !== null) for (const done of waiting) done();
   }
 
