@@ -11,6 +11,12 @@ export interface IntakeBounds {
   readonly bytesEach: number;
   /** Of one person's, those being read at the same time: between them the event loop has to come round to the others. */
   readonly readingEach: number;
+  /**
+   * Of one person's, those that have just come and are being passed on: a burst of megabytes keeps processors busy on every
+   * hop, and everybody's small calls wait for them. What is answered only later counts no longer than `movingMs`.
+   */
+  readonly movingEach: number;
+  readonly movingMs: number;
   /** Up to this size a body is not counted. */
   readonly smallBytes: number;
 }
@@ -19,6 +25,8 @@ export const INTAKE_BOUNDS: IntakeBounds = {
   bytes: 128 * 1024 * 1024,
   bytesEach: 64 * 1024 * 1024,
   readingEach: 8 * 1024 * 1024,
+  movingEach: 4 * 1024 * 1024,
+  movingMs: 150,
   smallBytes: 64 * 1024,
 };
 
@@ -46,12 +54,14 @@ type SetTimer = (ms: number, run: () => void) => { clear(): void };
 export function createIntake(setTimer: SetTimer, bounds: IntakeBounds = INTAKE_BOUNDS): Intake {
   const held = new Map<string, number>();
   const reading = new Map<string, number>();
+  const moving = new Map<string, number>();
   const waiters = new Set<Waiter>();
   let total = 0;
 
   /** One that is larger than the bound goes when nothing else is there. */
   function fits(person: string, bytes: number): boolean {
     if (total > 0 && total + bytes > bounds.bytes) return false;
+    if (!within(moving, person, bytes, bounds.movingEach)) return false;
     return within(held, person, bytes, bounds.bytesEach) && within(reading, person, bytes, bounds.readingEach);
   }
 
@@ -92,9 +102,18 @@ export function createIntake(setTimer: SetTimer, bounds: IntakeBounds = INTAKE_B
   function admit(person: string, bytes: number, response: ServerResponse): void {
     hold(person, bytes);
     add(reading, person, bytes);
-    response.once('close', () => {
-      hold(person, -bytes);
+    add(moving, person, bytes);
+    let moves = true;
+    const rest = () => {
+      if (moves) add(moving, person, -bytes);
+      moves = false;
       if (waiters.size > 0) serve();
+    };
+    const timer = setTimer(bounds.movingMs, rest);
+    response.once('close', () => {
+      timer.clear();
+      hold(person, -bytes);
+      rest();
     });
   }
 

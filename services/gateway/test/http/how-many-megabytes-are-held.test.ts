@@ -4,13 +4,13 @@ import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { createIntake } from '../../src/http/intake.ts';
 
-const BOUNDS = { bytes: 100, bytesEach: 60, readingEach: 60, smallBytes: 10 };
+const BOUNDS = { bytes: 100, bytesEach: 60, readingEach: 60, movingEach: 60, movingMs: 7, smallBytes: 10 };
 const person = (subject: string) => ({ tenant: 'acme', issuer: 'i', subject, client: null });
 
 function stage(bounds = BOUNDS) {
-  const timers = new Set<() => void>();
-  const intake = createIntake((_ms, run) => {
-    timers.add(run);
+  const timers = new Map<() => void, number>();
+  const intake = createIntake((ms, run) => {
+    timers.set(run, ms);
     return { clear: () => timers.delete(run) };
   }, bounds);
   const enter = (subject: string, bytes: number) => {
@@ -28,8 +28,13 @@ function stage(bounds = BOUNDS) {
       vanish: close,
     };
   };
-  const expire = () => {
-    for (const run of [...timers]) run();
+  /** Those of so many ms. */
+  const expire = (after: number) => {
+    for (const [run, ms] of [...timers]) {
+      if (ms !== after) continue;
+      timers.delete(run);
+      run();
+    }
   };
   return { enter, expire, timers };
 }
@@ -83,9 +88,9 @@ test('who has waited long enough is told so, who has left is forgotten', async (
   const gone = enter('bob', 60);
   gone.vanish();
   assert.equal(await settled(gone.entered), 'gone');
-  expire();
+  expire(1_000);
   assert.equal(await settled(late.entered), 'late');
-  assert.equal(timers.size, 0);
+  assert.deepEqual([...timers.values()], [BOUNDS.movingMs]);
   first.close();
   assert.equal(enter('bob', 60).entered, 'in');
 });
@@ -103,4 +108,23 @@ test('of one person only so much is read at a time; what has been read makes roo
   assert.equal(await settled(third.entered), 'waits');
   first.vanish();
   assert.equal(await settled(third.entered), 'in');
+});
+
+test('of one person only so much is on the move; what its server is slow to answer is not', async () => {
+  const { enter, expire, timers } = stage({ ...BOUNDS, movingEach: 20 });
+  const slow = enter('alice', 15);
+  slow.read();
+  const second = enter('alice', 15);
+  assert.equal(await settled(second.entered), 'waits');
+  assert.equal(enter('bob', 15).entered, 'in');
+  expire(BOUNDS.movingMs);
+  assert.equal(await settled(second.entered), 'in');
+  const third = enter('alice', 15);
+  assert.equal(await settled(third.entered), 'waits');
+  second.close();
+  assert.equal(await settled(third.entered), 'in');
+  third.close();
+  slow.vanish();
+  assert.equal(enter('alice', 20).entered, 'in', 'all of it was given back');
+  assert.equal(timers.size, 1, 'and no timer is left but that of the last one');
 });
