@@ -14,6 +14,9 @@ export interface Watcher {
   readonly stream: boolean;
 }
 
+/** The replica in the mark of a session that nobody listens for. */
+export const RESTING = 'resting';
+
 export interface Subscriptions {
   /** False: the session has as many as it may have. */
   add(session: Session, uri: string): Promise<boolean>;
@@ -26,6 +29,8 @@ export interface Subscriptions {
   watch(session: Session, watcher: Watcher): Promise<void>;
   /** False: another has taken it, or the session has ended. */
   keepWatch(session: Session, watcher: Watcher): Promise<boolean>;
+  /** Nobody listens from now on, and it shows; false: another has taken it. */
+  rest(session: Session, watcher: Watcher): Promise<boolean>;
 }
 
 const MAX_PER_SESSION = 1024;
@@ -77,6 +82,10 @@ export function createSubscriptions(store: Store, ttlMs: () => number): Subscrip
         keep(session),
       ]);
       return mine;
+    },
+    rest(session, watcher) {
+      const resting: Watcher = { ...watcher, replica: RESTING, stream: false };
+      return store.compareAndSet(watched(session), JSON.stringify(watcher), JSON.stringify(resting), ttlMs());
     },
   };
 }

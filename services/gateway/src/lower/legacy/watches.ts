@@ -16,7 +16,8 @@ import type { Presence } from '../../session/presence.ts';
 import type { Session } from '../../session/record.ts';
 import { exchangeOf } from './forward.ts';
 import { callerOf } from './gate.ts';
-import type { Subscriptions, Watcher } from './subscriptions.ts';
+import { newsText } from './news-text.ts';
+import { RESTING, type Subscriptions, type Watcher } from './subscriptions.ts';
 
 export type MakeAudience = (exchange: Exchange, wanted: Wanted, ears: Ears) => Audience;
 
@@ -56,12 +57,16 @@ interface Watch {
   /** Tellings, one after another. */
   turn: Promise<void>;
   timers: Set<Timer>;
+  /** Streams of it that are open here. */
+  streams: number;
   over: boolean;
 }
 
 const CHECK_EVERY_MS = 30_000;
 const MAX_CHECKED = 50_000;
 const REOPEN_MS = 15_000;
+/** So long a session without a stream and without subscriptions is listened for. */
+const REST_MS = 60_000;
 /** Until the replica that listens has heard of it. */
 const OVERLAP_MS = 5_000;
 /** A little longer than a replica's beat lives (session/presence.ts). */
@@ -113,6 +118,7 @@ export function createWatches(deps: WatchesDeps): Watches {
     await openAudience(watch, false);
     if (other !== null) await suspect(watch, other);
     keep(watch);
+    restLater(watch);
     return watch;
   }
 
@@ -159,7 +165,7 @@ export function createWatches(deps: WatchesDeps): Watches {
     );
     const watch: Watch = {
       ...{ session, audience, ticket, mark, adding: new Set<string>() },
-      ...{ turn: Promise.resolve(), timers: new Set(), over: false },
+      ...{ turn: Promise.resolve(), timers: new Set(), streams: 0, over: false },
     };
     return watch;
   }
@@ -200,6 +206,23 @@ export function createWatches(deps: WatchesDeps): Watches {
     });
   }
 
+  /**
+   * Thousands of sessions whose clients only call, or are gone, hold nothing here: what changes meanwhile is one word a list
+   * when a stream opens, as after a replica's death (`suspect` of one that is no replica).
+   */
+  function restLater(watch: Watch): void {
+    later(watch, REST_MS, () => {
+      if (watch.streams > 0 || watch.session.record.transport === 'sse') return;
+      if (watch.adding.size > 0 || watch.audience.told.uris.size > 0) return restLater(watch);
+      subscriptions
+        .rest(watch.session, watch.mark)
+        .then((rests) => {
+          if (rests) stop(watch);
+        })
+        .catch((error: unknown) => failed('session watch', error));
+    });
+  }
+
   /** What another replica has subscribed to. Found late, its changes may have been missed. */
   async function follow(watch: Watch, late: boolean): Promise<void> {
     const adding = new Set(watch.adding);
@@ -231,7 +254,7 @@ export function createWatches(deps: WatchesDeps): Watches {
     // Another has it, and hears this as we do (design §4 "fencing").
     if (now?.token !== watch.mark.token) return stop(watch);
     const name = `news ${presence.self} ${++count}`;
-    const told = !expired(watch.ticket) && (await deps.tell(session, textOf(news), name).catch(() => false));
+    const told = !expired(watch.ticket) && (await deps.tell(session, newsText(news), name).catch(() => false));
     if (!told) await subscriptions.hold(session, news);
   }
 
@@ -261,11 +284,15 @@ export function createWatches(deps: WatchesDeps): Watches {
     return done;
   }
 
-  /** Where somebody else listens and is alive, nothing is done. */
-  async function ensure(session: Session, ticket: Authenticated): Promise<Watch | null> {
+  /** Where somebody else listens and is alive, nothing is done; nor for one that rests, unless something is wanted. */
+  async function ensure(session: Session, ticket: Authenticated, wanted: boolean): Promise<Watch | null> {
     const known = here.get(session.id);
     if (known !== undefined) return known;
     const before = await subscriptions.watcher(session);
+    if (before?.replica === RESTING && !wanted) {
+      await subscriptions.keepWatch(session, before);
+      return null;
+    }
     if (before !== null && before.replica !== presence.self && (await presence.alive(before.replica))) return null;
     return take(session, ticket, session.record.transport === 'sse');
   }
@@ -313,22 +340,31 @@ export function createWatches(deps: WatchesDeps): Watches {
       }
       if (checked.has(session.id)) return;
       checked.set(session.id, true);
-      void started(session, () => ensure(session, ticket));
+      void started(session, () => ensure(session, ticket, false));
     },
     opened(session, ticket) {
       let left = false;
+      let mine: Watch | null = null;
       void started(session, async () => {
         if (left || closed) return null;
         const watch = await take(session, ticket, true);
+        if (watch !== null && !left) {
+          mine = watch;
+          watch.streams += 1;
+        }
         if (watch !== null) flush(watch);
         return watch;
       });
       return () => {
         left = true;
+        if (mine === null) return;
+        mine.streams -= 1;
+        restLater(mine);
+        mine = null;
       };
     },
     async subscribe(session, ticket, uri) {
-      const watch = await started(session, () => ensure(session, ticket));
+      const watch = await started(session, () => ensure(session, ticket, true));
       // Meanwhile a look at the store must not take it for one that was let go elsewhere.
       watch?.adding.add(uri);
       try {
@@ -360,9 +396,3 @@ const NEVER: AbortSignal = new AbortController().signal;
 const NOBODY: Watcher = { replica: '', token: '', stream: false };
 const NO_ASK = { method: 'resources/subscribe', bytes: new Uint8Array(0), params: [], progress: false } as const;
 const REFUSED: Refusal = { reason: 'invalid-params', message: 'This resource cannot be subscribed to.' };
-
-function textOf(news: News): string {
-  if (news.kind === 'list') return `{"jsonrpc":"2.0","method":"notifications/${news.list}/list_changed"}`;
-  const params = `{"uri":${JSON.stringify(news.uri)}}`;
-  return `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":${params}}`;
-}

@@ -22,26 +22,33 @@ function stage() {
   const store = createMemoryStore({ clock, warn: () => undefined });
   const subscriptions = createSubscriptions(store, () => 60_000);
   const uris = new Set<string>();
+  const listening = { opened: 0, closed: 0 };
+  const told: string[] = [];
   /** What the server says, when it says it. */
   let asked = Promise.withResolvers<void>();
   const audience = {
     get told() {
-      return { lists: new Set(), uris: new Set(uris) };
+      return { lists: new Set(['tools', 'prompts']), uris: new Set(uris) };
     },
-    open: async () => ({ kind: 'honoured', honoured: { lists: new Set(), uris: new Set() } }),
+    async open() {
+      listening.opened += 1;
+      return { kind: 'honoured', honoured: { lists: new Set(), uris: new Set() } };
+    },
     async add(uri: string): Promise<Added> {
       uris.add(uri);
       await asked.promise;
       return uris.has(uri) ? 'told' : 'refused';
     },
     drop: (uri: string) => void uris.delete(uri),
-    close: () => {},
+    close: () => {
+      listening.closed += 1;
+    },
   };
   let hear: (hint: Hint) => void = () => {};
   const watches = createWatches({
     ...{ subscriptions, clock },
     audience: () => audience as unknown as Audience,
-    presence: { self: 'me', alive: async () => true },
+    presence: { self: 'me', alive: async (replica) => replica !== 'resting' },
     hints: {
       on(listener) {
         hear = listener;
@@ -50,14 +57,14 @@ function stage() {
     },
     random: (bytes) => Buffer.alloc(bytes, 1),
     keepMs: () => 20_000,
-    tell: async () => true,
+    tell: async (_session, text) => told.push((JSON.parse(text) as { method: string }).method) > 0,
     failed: (what, error) => assert.fail(`${what}: ${String(error)}`),
   });
   const settle = async () => {
     for (let i = 0; i < 50; i++) await Promise.resolve();
   };
   return {
-    ...{ watches, subscriptions, uris, settle, store, clock },
+    ...{ watches, subscriptions, uris, settle, store, clock, listening, told },
     async changed() {
       hear({ kind: 'changed', tenant: 'acme', id: 's' });
       await settle();
@@ -99,4 +106,46 @@ test('what is subscribed to lives as long as somebody listens for its session, a
   assert.equal((await subscriptions.takeHeld(SESSION)).length, 1);
   await clock.advance(60_001);
   assert.deepEqual(await store.scan('lk:{acme}:sess:s:'), []);
+});
+
+test('a session without a stream is listened for no longer, and hears of everything when one opens', async () => {
+  const { watches, clock, settle, store, listening, told } = stage();
+  await store.set('lk:{acme}:sess:s', '{}', 3_600_000);
+  watches.seen(SESSION, TICKET);
+  await settle();
+  assert.deepEqual(listening, { opened: 1, closed: 0 });
+  await clock.advance(60_000);
+  await settle();
+  assert.deepEqual(listening, { opened: 1, closed: 1 });
+  await clock.advance(31_000);
+  watches.seen(SESSION, TICKET);
+  await settle();
+  assert.deepEqual(listening, { opened: 1, closed: 1 }, 'it is used, and nobody would hear');
+  const leave = watches.opened(SESSION, TICKET);
+  await settle();
+  assert.deepEqual(listening, { opened: 2, closed: 1 });
+  assert.deepEqual(told, ['notifications/tools/list_changed', 'notifications/prompts/list_changed']);
+  await clock.advance(120_000);
+  await settle();
+  assert.equal(listening.closed, 1, 'its stream is open');
+  leave();
+  await clock.advance(60_000);
+  await settle();
+  assert.equal(listening.closed, 2);
+});
+
+test('a session that has subscribed is listened for, stream or not', async () => {
+  const { watches, clock, settle, store, listening, answer } = stage();
+  await store.set('lk:{acme}:sess:s', '{}', 3_600_000);
+  const subscribed = watches.subscribe(SESSION, TICKET, URI);
+  await settle();
+  answer();
+  assert.equal(await subscribed, null);
+  await clock.advance(60_000);
+  await settle();
+  assert.equal(listening.closed, 0);
+  await watches.unsubscribe(SESSION, URI);
+  await clock.advance(60_000);
+  await settle();
+  assert.equal(listening.closed, 1);
 });
