@@ -6,6 +6,8 @@ import type { Store } from '@lockkeeper/state/store';
 
 export interface Lease {
   readonly token: string;
+  /** Asks the store now whether it is ours still; one that does not answer has given it away. Never rejects. */
+  confirm(): Promise<void>;
   /** Idempotent; leaves another's lease alone. */
   release(): Promise<void>;
 }
@@ -55,6 +57,15 @@ export async function takeLease(deps: LeaseDeps, key: string, token: string, los
   again();
   return {
     token,
+    async confirm() {
+      if (over) return;
+      try {
+        if (await store.compareAndTouch(key, token, LEASE_MS)) return;
+      } catch (error) {
+        deps.failed('stream lease', error);
+      }
+      lose();
+    },
     async release() {
       stop();
       await store.compareAndDelete(key, token);

@@ -53,15 +53,22 @@ export interface HoldingDeps {
 /** Rejects when the store does not answer. */
 export type Holding = (copying: Copying) => Promise<Hold>;
 
+interface Holder {
+  readonly token: string;
+  readonly lose: () => void;
+  /** Another says that it holds the stream now. Of two that came at once both hear so: the lease decides. */
+  readonly doubt: () => void;
+}
+
 export function createHolding(deps: HoldingDeps): Holding {
   const { store, hints } = deps;
   /** Holders here, by log key. */
-  const here = new Map<string, { readonly token: string; readonly lose: () => void }>();
+  const here = new Map<string, Holder>();
 
   hints.on((hint) => {
     if (hint.kind !== 'taken') return;
     const holder = here.get(streamLogKey(hint.tenant, hint.id, hint.stream));
-    if (holder !== undefined && holder.token !== hint.token) holder.lose();
+    if (holder !== undefined && holder.token !== hint.token) holder.doubt();
   });
 
   return async function hold(copying) {
@@ -70,6 +77,7 @@ export function createHolding(deps: HoldingDeps): Holding {
     const key = streamLogKey(tenant, session.id, stream);
     const token = Buffer.from(deps.random(12)).toString('base64url');
     let over = false;
+    let doubted = false;
     let lease: Lease | null = null;
     let following: Following | null = null;
     const release = async (): Promise<void> => {
@@ -83,17 +91,23 @@ export function createHolding(deps: HoldingDeps): Holding {
       release().catch((error: unknown) => deps.failed('stream lease', error));
       sink.lost();
     };
+    const doubt = (): void => {
+      // Before its own lease is written nothing can be said of it.
+      if (lease === null) doubted = true;
+      else void lease.confirm();
+    };
     const copier = createCopier(copying, () => over, deps.failed);
     here.get(key)?.lose();
-    here.set(key, { token, lose });
+    here.set(key, { token, lose, doubt });
     try {
       lease = await takeLease(deps, streamHolderKey(tenant, session.id, stream), token, lose);
+      if (doubted) await lease.confirm();
     } catch (error) {
       await release();
       throw error;
     }
     if (over)
-      await release(); // somebody here took it while the lease was being written
+      await release(); // somebody took it while the lease was being written
     else {
       hints.send({ kind: 'taken', tenant, id: session.id, stream, token });
       following = store.follow(key, copying.after, copier.take, lose);
