@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { type Cluster, startCluster } from '../harness/lockkeeper.ts';
 import { callLegacy, openLegacySession } from '../harness/messages.ts';
 import { type StartedRedis, startRedis } from '../harness/redis.ts';
-import { ask, call, ended, get, textOf, until } from './client.ts';
+import { ask, call, EXTENSION, ended, get, textOf, until } from './client.ts';
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'lockkeeper-tasks-'));
@@ -47,6 +47,7 @@ after(async () => {
 });
 
 type Json = Record<string, unknown>;
+const LACKING = { extensions: { [EXTENSION]: {} } };
 const accepted = (requests: unknown, content: Json) =>
   Object.fromEntries(Object.keys(requests as Json).map((key) => [key, { action: 'accept', content }]));
 
@@ -131,6 +132,10 @@ describe('a long call', () => {
     assert.equal(textOf(await ended(url(0, 'plain'), made.taskId)), 'Hello, Eve!');
     const late = (await ask(url(1, 'plain'), 'tools/call', retry)).result;
     assert.equal(late?.taskId, made.taskId);
+    // Who takes no tasks any more is not told of a server that broke something.
+    const without = await ask(url(1, 'plain'), 'tools/call', retry, { capabilities: { elicitation: { form: {} } } });
+    assert.equal(without.status, 400, JSON.stringify(without.result));
+    assert.deepEqual([without.error?.code, without.error?.data?.requiredCapabilities], [-32021, LACKING]);
   });
 
   it('is cancelled for good: a late result is nobody’s', async () => {

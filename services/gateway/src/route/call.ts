@@ -10,7 +10,7 @@ import type { LinkAnswer } from '../link/contract.ts';
 import type { Kind } from '../policy/decide.ts';
 import type { StateContent } from '../seal/state.ts';
 import { created } from '../tasks/created.ts';
-import { offerOf } from '../tasks/offer.ts';
+import { declaresTasks, offerOf, undeclared } from '../tasks/offer.ts';
 import { rewriteErrorData, rewriteLog, rewriteMeta, rewriteResult } from './aggregate/rewrite.ts';
 import { bodyOf, inputResponsesOf } from './body.ts';
 import { notComplete } from './catalogue/catalogue.ts';
@@ -69,7 +69,19 @@ export async function callUpstream(
   if (answer.head.resultType === 'task' && task !== undefined) {
     return created(room, exchange, { up, era: call.era, tool: target.name }, answer);
   }
+  if (answer.head.resultType === 'task' && becameTask(exchange, call)) {
+    return declaresTasks(exchange) ? refused('unreadable') : undeclared();
+  }
   return settled(answer, call, ask, server);
+}
+
+/**
+ * A retry of a call that became a task in the meantime, from a caller that cannot be told so: it declares less than
+ * before (protocol.md §1.10 "Undeclared peer", §2.8 #13), or the record cannot be written now. A legacy server makes no
+ * such results, so it has broken nothing.
+ */
+function becameTask(exchange: Exchange, { era, continued }: Call): boolean {
+  return continued !== undefined && era === 'legacy' && exchange.era === 'modern';
 }
 
 /** What a completion is about may be of two kinds; it is over in a moment. */
