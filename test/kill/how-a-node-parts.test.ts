@@ -55,6 +55,12 @@ describe('a pool manager is told to end', { concurrency: false }, () => {
     assert.equal(textOf(done), 'slow person: accept 42');
     assert.equal(stage.runs('slow person'), 1);
     assert.deepEqual(await ended(node), { code: 0, signal: null });
+    // The reply may have been lost on its way: the end is known when its node is gone, and nothing runs anew.
+    const again = await stage.call({ arg: 'slow person', gateway: 0, question });
+    assert.equal(textOf(again), 'slow person: accept 42');
+    const otherwise = await stage.call({ arg: 'slow person', question, answer: { action: 'decline' } });
+    assert.equal(textOf(otherwise), 'slow person: accept 42');
+    assert.equal(stage.runs('slow person'), 1);
   });
 
   it('nobody answers until the grace ends: the server is told, and the caller hears that it is lost', async () => {

@@ -20,6 +20,7 @@ import {
 interface Seen {
   readonly node: string;
   readonly head: Open;
+  readonly body: Uint8Array;
   readonly reply: StreamReply;
   vanished: string | null;
 }
@@ -32,8 +33,8 @@ describe('a node is lost', () => {
 
   /** Keeps every open for the test to answer. */
   const holding = (node: string) =>
-    dispatcherOf((head, _body, reply) => {
-      const entry: Seen = { node, head, reply, vanished: null };
+    dispatcherOf((head, body, reply) => {
+      const entry: Seen = { node, head, body, reply, vanished: null };
       seen.push(entry);
       return (how) => {
         entry.vanished = how;
@@ -144,7 +145,7 @@ describe('a node is lost', () => {
     assert.equal(textOf(await result), 'n1-again');
   });
 
-  test('a retry goes only to the life its seal names; another life is lost', async () => {
+  test('a retry goes only to the life its seal names; without that and without a recorded end it is lost', async () => {
     const lives = [...nodes.values()].map((n) => n.incarnation);
     for (const [i, incarnation] of lives.entries()) {
       const result = call({ incarnation, state: 'opaque' });
@@ -153,10 +154,15 @@ describe('a node is lost', () => {
       answer(entry);
       await result;
     }
-    const ended = await call({ incarnation: 'nobody', state: 'opaque' });
+    const retry = call({ incarnation: 'nobody', state: 'opaque' });
+    // Nobody is asked to run anything: a node looks whether an end is recorded.
+    const { head, body, reply } = (await arrived(3)) as Seen;
+    assert.deepEqual([head.wait, head.state, head.incarnation, body.length], [true, 'opaque', undefined, 0]);
+    reply.fault({ reason: 'unknown-exchange', code: -32603, message: 'unknown', mayHaveRun: false });
+    const ended = await retry;
     assert.equal(reasonOf(ended), 'lost');
     assert.equal(ended.kind === 'fault' && ended.fault.mayHaveRun, true);
-    assert.equal(seen.length, 2);
+    assert.equal(seen.length, 3);
   });
 
   test('a join without a seal asks every node, draining ones too, before the exchange is unknown', async () => {

@@ -16,6 +16,18 @@ const asks = () =>
     return undefined;
   });
 
+/** Runs nothing; has or has not the record of an end. */
+const recalls = (end: string | null) =>
+  dispatcherOf(({ wait }, _body, reply) => {
+    assert.equal(wait, true);
+    if (end === null) reply.fault({ reason: 'unknown-exchange', code: -32603, message: 'unknown', mayHaveRun: false });
+    else {
+      reply.accepted();
+      reply.result({ resultType: 'complete' }, Buffer.from(end));
+    }
+    return undefined;
+  });
+
 describe('a retry', () => {
   let cluster: Cluster;
   beforeEach(() => {
@@ -51,10 +63,17 @@ describe('a retry', () => {
   });
 
   test('is lost at once when its node lives another life, and may have run', async () => {
-    await cluster.node('n1', asks());
+    await cluster.node('n1', recalls(null));
     const { link } = await cluster.gateway();
     const ended = await link.call(request({ node: 'n1', incarnation: 'former', state: 'st' }), deaf, nobodyLeaves());
     assert.equal(reasonOf(ended), 'lost');
     assert.equal(ended.kind === 'fault' && ended.fault.mayHaveRun, true);
+  });
+
+  test('hears how the call ended where that is recorded, though the node lives another life', async () => {
+    await cluster.node('n2', recalls('the end'));
+    const { link } = await cluster.gateway();
+    const ended = await link.call(request({ node: 'n2', incarnation: 'former', state: 'st' }), deaf, nobodyLeaves());
+    assert.equal(ended.kind === 'result' && Buffer.from(ended.body).toString(), 'the end');
   });
 });

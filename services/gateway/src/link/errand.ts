@@ -3,7 +3,7 @@
 // exactly once, whatever nodes, callers and clocks do.
 
 import type { Channel } from '@lockkeeper/protocol/link/channel';
-import type { Fault, FaultReason, Result, StreamHead } from '@lockkeeper/protocol/link/frames';
+import { type Fault, type FaultReason, NO_BODY, type Result, type StreamHead } from '@lockkeeper/protocol/link/frames';
 import type { Stream, StreamHandler } from '@lockkeeper/protocol/link/stream';
 import { WireFault } from '@lockkeeper/protocol/link/wire-fault';
 import type { Seated } from '@lockkeeper/protocol/roster';
@@ -25,11 +25,14 @@ export interface ErrandSpec {
   readonly node: string | undefined;
   /** Asks for an exchange that may run at any node, and starts nothing: all are asked before it is unknown. */
   readonly joins: boolean;
+  /** How its exchange ended is in the store, where any node finds it when the one that ran it is gone. */
+  readonly recorded: boolean;
   readonly safe: boolean;
   readonly body: Uint8Array;
   /** Null: no deadline (listen is exempt, protocol.md §4.7). */
   readonly deadlineMs: number | null;
-  head(stream: number, leftMs: number, seenSeq: number): StreamHead;
+  /** `anywhere`: for a node that did not run it, and is to run nothing. */
+  head(stream: number, leftMs: number, seenSeq: number, anywhere: boolean): StreamHead;
 }
 
 export interface ErrandDeps {
@@ -47,6 +50,7 @@ const NO_NODE_PATIENCE_MS = 5_000;
 const MAX_ATTEMPTS = 24;
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
+const GONE = 'The node that ran this is gone.';
 
 let made = 0;
 
@@ -69,6 +73,8 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
   #resent = false;
   /** What it does for the second time has been seen to progress; progress only ever rises. */
   #silent = false;
+  /** Its node is gone: another has been asked what is recorded. */
+  #afterwards = false;
   #settled = false;
   #attempts = 0;
   #seenSeq = 0;
@@ -170,7 +176,9 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
     const { reason } = fault;
     const free = this.spec.incarnation === undefined;
     const elsewhere = free && !this.#started;
-    if (elsewhere && reason === 'moved' && fault.node !== undefined) {
+    // Nothing is recorded: what a node says of itself is not of that call.
+    if (this.#afterwards && !this.#started) this.#fail('lost', GONE, true);
+    else if (elsewhere && reason === 'moved' && fault.node !== undefined) {
       const { peers } = this.#deps;
       const known = peers.withId(fault.node);
       peers.moved(this.spec.owner, fault.node);
@@ -210,9 +218,22 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
 
   #beginAt(incarnation: string): void {
     const peer = this.#deps.peers.withIncarnation(incarnation);
-    if (peer === undefined && !this.#mayCome()) this.#fail('lost', 'The node that ran this is gone.', true);
+    if (peer === undefined && !this.#mayCome()) this.#lost(GONE);
     else if (peer !== undefined && peer.channel !== null) this.#send(peer);
     else this.#awaitNode('The node that runs this cannot be reached.');
+  }
+
+  /** The node is gone, or lives on without what it ran; the record of an end may be there all the same (design §4). */
+  #lost(words: string): void {
+    const { recorded, node } = this.spec;
+    const nodes = this.#deps.peers.connected();
+    const peer = nodes.find(({ id }) => id === node) ?? nodes[0];
+    if (!recorded || this.#afterwards || peer === undefined) {
+      this.#fail('lost', words, true);
+      return;
+    }
+    this.#afterwards = true;
+    this.#send(peer);
   }
 
   /** Another replica met that node, or that life of it, before we did: it is not lost because we have not yet. */
@@ -242,7 +263,8 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
     this.#stream = stream;
     const { deadlineMs } = this.spec;
     const leftMs = this.#attempts === 1 || deadlineMs === null ? (deadlineMs ?? 0) : Math.max(1, this.#left());
-    if (channel.send(stream, this.spec.head(stream.id, leftMs, this.#seenSeq), this.spec.body)) return;
+    const head = this.spec.head(stream.id, leftMs, this.#seenSeq, this.#afterwards);
+    if (channel.send(stream, head, this.#afterwards ? NO_BODY : this.spec.body)) return;
     this.#leave();
     this.#fail('too-large', 'The request does not fit the link.');
   }
@@ -257,7 +279,7 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
     const left = Math.min(this.#begunAt + NO_NODE_PATIENCE_MS - this.#deps.clock.now(), this.#left());
     if (left <= 0) {
       if (this.spec.incarnation === undefined) this.#fail('unavailable', words);
-      else this.#fail('lost', words, true);
+      else this.#lost(words);
       return;
     }
     const go = () => {
@@ -307,7 +329,7 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
     this.#channel = null;
   }
 
-  #fail(reason: FaultReason, message: string, mayHaveRun = this.#started || this.#resent): void {
+  #fail(reason: FaultReason, message: string, mayHaveRun = this.#started || this.#resent || this.#afterwards): void {
     this.#settle({ kind: 'fault', fault: faultOf(reason, message, mayHaveRun) });
   }
 

@@ -169,16 +169,23 @@ function openSpec(request: LinkRequest): ErrandSpec {
     incarnation: request.incarnation,
     node: request.node,
     joins: request.wait === true,
+    recorded: request.incarnation !== undefined && request.state !== undefined,
     safe: request.safe,
     body: request.body,
     deadlineMs: request.deadlineMs,
     nodes: request.nodes,
     // What of the request is not the link's own business is not on the wire (open-head.ts names what is).
-    head: (stream, deadlineMs, seen): Open => {
-      const head: Open = { ...request, kind: 'open', stream, deadlineMs };
+    head: (stream, deadlineMs, seen, anywhere): Open => {
+      const named: Open = { ...request, kind: 'open', stream, deadlineMs };
+      const head = anywhere ? joining(named) : named;
       return seen > 0 ? { ...head, fromSeq: seen } : head;
     },
   };
+}
+
+/** Nothing is ever run for who only waits (design §4), and no task is made of it. */
+function joining({ incarnation: _life, task: _offer, ...head }: Open): Open {
+  return { ...head, wait: true };
 }
 
 function listenSpec(request: ListenRequest): ErrandSpec {
@@ -189,6 +196,7 @@ function listenSpec(request: ListenRequest): ErrandSpec {
     incarnation: undefined,
     node: undefined,
     joins: false,
+    recorded: false,
     safe: false,
     body: NO_BODY,
     deadlineMs: null,
