@@ -93,12 +93,24 @@ async function everyone(count: number, one: (i: number) => Promise<void>): Promi
   await Promise.all(Array.from({ length: TOGETHER }, lane));
 }
 
-async function idlePeople(stage: PoolStage, what: string, one: (who: string) => Promise<void>): Promise<void> {
+/** So long a session without a stream is listened for (lower/legacy/watches.ts), and a little. */
+const SESSION_RESTS_MS = 65_000;
+
+async function idlePeople(
+  stage: PoolStage,
+  what: string,
+  one: (who: string) => Promise<void>,
+  restMs = 0,
+): Promise<void> {
+  const rested = async () => {
+    await reaped(stage);
+    await new Promise((over) => setTimeout(over, restMs));
+  };
   await everyone(Math.ceil(IDLE / 10), (i) => one(`${what} before ${i}`));
-  await reaped(stage);
+  await rested();
   const before = await weigh(stage);
   await everyone(IDLE, (i) => one(`${what} ${i}`));
-  await reaped(stage);
+  await rested();
   const after = await weigh(stage);
   const each = (from: number, to: number) => `${((to - from) / IDLE / KIB).toFixed(2)} KB`;
   const [gateway, node] = [0, 1].map((i) => each(before.held[i]!.heap, after.held[i]!.heap));
@@ -117,7 +129,7 @@ const stage = await openPoolStage();
 try {
   // First, since the logs of a flood of calls push out where the inspectors listen.
   await idlePeople(stage, 'modern', (who) => stage.call('reaped', who));
-  await idlePeople(stage, 'with a legacy session', (who) => stage.session('reaped', who));
+  await idlePeople(stage, 'with a legacy session', (who) => stage.session('reaped', who), SESSION_RESTS_MS);
   await coldStarts(stage);
   await throughput(stage);
 } finally {
