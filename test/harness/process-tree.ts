@@ -37,13 +37,14 @@ function everyone(): Known[] {
   return pids.map((name) => known(Number(name))).filter((one) => one !== null);
 }
 
+/** Without the shells that wait for a pool manager's sudden death: they are of its own. */
 export function descendants(root: number): readonly Known[] {
   const all = everyone();
   const found: Known[] = [];
   let parents = new Set([root]);
   while (parents.size > 0) {
     const next = all.filter(({ parent }) => parents.has(parent));
-    found.push(...next);
+    found.push(...next.filter(({ command }) => !command.includes(' lockkeeper-guard ')));
     parents = new Set(next.map(({ pid }) => pid));
   }
   return found;

@@ -22,6 +22,7 @@ import type { Store } from '@lockkeeper/state/store';
 import { createTaskStore } from '@lockkeeper/state/tasks/task-store';
 import type { Registry } from 'prom-client';
 import { openCgroups } from './child/end/cgroup.ts';
+import { createGuard } from './child/end/guard.ts';
 import { isOrphan, processName, sweepOrphans } from './child/end/marks.ts';
 import type { ChildHost } from './child/environment.ts';
 import { createSpawn } from './child/spawn.ts';
@@ -89,8 +90,9 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
 
   const self = processName('self');
   const cgroups = self === null ? null : openCgroups(config.current().children.cgroup, self, isOrphan);
+  const guard = self === null ? null : createGuard({ self, path: deps.host.path, tmpDir });
   const spawn = createSpawn({
-    ...{ clock, log },
+    ...{ clock, log, guard },
     host: { ...deps.host, tmpDir },
     token: randomToken,
     maxLineBytes: () => config.current().limits.maxLineBytes,
@@ -262,6 +264,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     await parked.close();
     await pools.close(0);
     await connector.close();
+    guard?.end();
     await cgroups?.close();
     await remote.close();
     await registration?.close();

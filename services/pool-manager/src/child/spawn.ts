@@ -11,6 +11,7 @@ import type { Log } from '../raise/contract.ts';
 import { findCommand, spawnFaultWords } from './command.ts';
 import type { ChildEvents, Spawn } from './contract.ts';
 import type { Cgroups } from './end/cgroup.ts';
+import type { Guard } from './end/guard.ts';
 import { createMarkSweeper, processName } from './end/marks.ts';
 import { type ChildHost, childEnvironment } from './environment.ts';
 import type { Rates } from './pipes/stdout-rate.ts';
@@ -28,6 +29,8 @@ export interface SpawnDeps {
   readonly rates?: () => Rates;
   /** Absent: the sweep by the mark alone finds what has left its group. */
   readonly cgroups?: Cgroups | null;
+  /** Absent: who is killed leaves what the death signal does not reach to the next one's sweep. */
+  readonly guard?: Pick<Guard, 'stand'> | null;
   /** Absent: what is installed. */
   readonly tools?: WrapperTools;
   readonly patience?: Partial<Patience>;
@@ -50,6 +53,7 @@ export function createSpawn(deps: SpawnDeps): Spawn {
   return (spec: ServerSpec, events: ChildEvents) => {
     const token = deps.token();
     const mark = `${self}.${token}`;
+    deps.guard?.stand();
     const { hard: memoryMb } = memoryCapsOf(spec.pool);
     const cgroup = deps.cgroups?.make(token, { memoryMb, processes: spec.stdio?.limits?.processes }) ?? null;
     const started = start(spec.stdio, deps.host, { self, mark, wrapper, before: cgroup?.words ?? [] });

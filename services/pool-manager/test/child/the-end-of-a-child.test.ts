@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { spawn as spawnProcess } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eventually } from '../../../../test/harness/eventually.ts';
@@ -122,6 +123,26 @@ describe('the end of a child', () => {
       readdirSync(tmpdir()).filter((name) => name.startsWith(`lockkeeper-${manager.pid}.`)),
       [],
     );
+  });
+
+  it('GB-015: a manager killed without warning leaves nobody and no file, though no other is ever started', async () => {
+    // Its directories are where no other manager of this machine looks.
+    const folder = mkdtempSync(join(tmpdir(), 'lockkeeper-guarded-'));
+    const manager = spawnProcess(process.execPath, [fileURLToPath(new URL('manager.ts', import.meta.url))], {
+      env: { ...process.env, GUARD: '1', TMPDIR: folder },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    try {
+      const [line] = (await manager.stdout.take(1).toArray()) as [Buffer];
+      const { child, grandchild } = JSON.parse(line.toString()) as { child: number; grandchild: number };
+      assert.ok(alive(child) && alive(grandchild));
+      assert.equal(readdirSync(folder).length, 1);
+      manager.kill('SIGKILL');
+      await eventually(() => !alive(child) && !alive(grandchild) && readdirSync(folder).length === 0);
+    } finally {
+      manager.kill('SIGKILL');
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   it('the sweep of orphans leaves the children of living managers alone', async () => {
