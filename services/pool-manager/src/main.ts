@@ -5,8 +5,10 @@ import { createJobs, createStore } from '@lockkeeper/state/create-store';
 import { runService } from '@lockkeeper/state/process/run';
 import { createPoolManager } from './app.ts';
 import { hostOf } from './child/host.ts';
+import { closeInherited } from './child/inherited.ts';
 import { createLogging } from './observe/logger.ts';
 
+closeInherited(process.env.NODE_CHANNEL_FD);
 await runService('pool-manager', async (config, tell) => {
   const snapshot = config.current();
   const { log, flush } = createLogging({ level: snapshot.log.level });

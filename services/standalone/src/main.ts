@@ -5,6 +5,7 @@ import { createGateway } from '@lockkeeper/gateway/app';
 import { createLogging } from '@lockkeeper/gateway/observe/logger';
 import { createPoolManager } from '@lockkeeper/pool-manager/app';
 import { hostOf } from '@lockkeeper/pool-manager/child/host';
+import { closeInherited } from '@lockkeeper/pool-manager/child/inherited';
 import { createLogging as createNodeLogging } from '@lockkeeper/pool-manager/observe/logger';
 import { systemClock } from '@lockkeeper/state/clock';
 import { createJobs, createStore } from '@lockkeeper/state/create-store';
@@ -13,6 +14,7 @@ import { runService } from '@lockkeeper/state/process/run';
 import { banner } from './banner.ts';
 import { onLoopback } from './loopback.ts';
 
+closeInherited(process.env.NODE_CHANNEL_FD);
 await runService('standalone', async (config, tell) => {
   const snapshot = config.current();
   const logging = createLogging({ level: snapshot.log.level, service: 'gateway' });

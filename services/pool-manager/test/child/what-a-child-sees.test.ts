@@ -6,6 +6,7 @@ import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { fixture, serverSpec, start } from './started.ts';
 
 interface Seen {
@@ -59,6 +60,19 @@ describe('what a child sees', () => {
     assert.deepEqual(started.lines.slice(0, 3), ['{"fd":0}', '{"fd":1}', '{"fd":2}']);
     assert.ok(!started.lines.includes('{"leak":true}'));
     closeSync(ours);
+    rmSync(dir, { recursive: true });
+  });
+
+  it('I-11: nor any that the pool manager was started with', () => {
+    const dir = mkdtempSync(join(tmpdir(), 'lockkeeper-test-'));
+    const lock = openSync(join(dir, 'lock'), 'w');
+    const script = fileURLToPath(new URL('inherits.ts', import.meta.url));
+    // Far from those that a program opens itself.
+    const stdio = [...Array.from({ length: 60 }, (_, fd) => (fd === 1 ? 'pipe' : 'ignore')), lock] as const;
+    const { stdout, stderr } = spawnSync(process.execPath, [script], { stdio: [...stdio], encoding: 'utf8' });
+    const fds = JSON.parse(stdout.split('\n')[0] || JSON.stringify(stderr)) as number[];
+    assert.ok(fds.includes(2) && !fds.includes(60), stdout);
+    closeSync(lock);
     rmSync(dir, { recursive: true });
   });
 

@@ -53,7 +53,7 @@ const STDIO = group(
     ),
     limits: PROCESS_LIMITS,
     uid: count(
-      'User it runs as, by number. The pool manager must be root for that, and have `setpriv`.',
+      'User it runs as, by number. The pool manager must be root for that, and have `setpriv`. Absent: the pool manager’s own, and then it can read and end whatever that user can: the pool manager with its secrets, and every other server without a `uid` of its own.',
       1,
       4_294_967_294,
     ),
