@@ -17,6 +17,10 @@ import { endpointOf } from './endpoint.ts';
 const MAX_EARLY = 64;
 /** Requests without an answer: they hold no connection, only memory. */
 const MAX_OPEN = 1024;
+/** Answers on their way to it: over stdio its pipe would be full long before (design §5 "Back-pressure"). */
+const MAX_ANSWERS = 256;
+/** How long the reply to a POST may come after the answer on the stream. */
+const LATE_MS = 3_000;
 
 export class SseChild implements Child {
   readonly pid = undefined;
@@ -25,8 +29,10 @@ export class SseChild implements Child {
   private readonly ending: ReturnType<typeof createEnding>;
   private readonly leaving = new AbortController();
   private readonly early: Outgoing[] = [];
-  /** Requests without an answer. */
-  private readonly open = new Set<number>();
+  /** Requests without an answer; each ends the wait for the reply to its POST. */
+  private readonly open = new Map<number, AbortController>();
+  private readonly late = new Set<Timer>();
+  private answers = 0;
   private endpoint: string | null = null;
   /** On its way, and nothing may overtake it: HTTP keeps no order of its own. */
   private ahead: Promise<void> | null = null;
@@ -52,9 +58,9 @@ export class SseChild implements Child {
     if (this.exited !== null) return false;
     const out = outgoing(message);
     if (this.endpoint === null && this.early.length >= MAX_EARLY) return false;
-    if (out.kind === 'request') this.open.add(out.id);
+    if (out.kind === 'request') this.open.set(out.id, new AbortController());
     const cancelled = cancelledId(out);
-    if (cancelled !== null) this.open.delete(cancelled);
+    if (cancelled !== null) this.close(cancelled);
     if (this.endpoint === null) this.early.push(out);
     else this.write(out);
     return true;
@@ -86,7 +92,13 @@ export class SseChild implements Child {
   }
 
   private write(out: Outgoing): void {
+    if (out.kind === 'response' && this.answers >= MAX_ANSWERS) {
+      this.over('stopped', 'it asks faster than it takes the answers');
+      return;
+    }
+    if (out.kind === 'response') this.answers++;
     const sent = this.ahead === null ? this.post(out) : this.ahead.then(() => this.post(out));
+    if (out.kind === 'response') void sent.then(() => this.answers--);
     if (out.method !== 'notifications/initialized' && out.method !== 'logging/setLevel') return;
     const ahead = sent.then(() => {
       if (this.ahead === ahead) this.ahead = null;
@@ -98,6 +110,8 @@ export class SseChild implements Child {
   private async post(out: Outgoing, again = true): Promise<void> {
     if (this.exited !== null) return;
     const { host } = this;
+    const own = this.open.get(out.id);
+    const signal = own === undefined ? this.leaving.signal : AbortSignal.any([this.leaving.signal, own.signal]);
     try {
       host.beforeWrite();
       const response = await host.door.send({
@@ -105,12 +119,14 @@ export class SseChild implements Child {
         url: this.endpoint!,
         headers: { 'content-type': 'application/json' },
         body: out.bytes,
-        signal: this.leaving.signal,
+        signal,
+        // Some servers reply to the POST when the call is done, a person's answers included; its caller bounds that.
+        ...(own === undefined ? {} : { headersMs: 0 }),
       });
       if (response.status >= 200 && response.status <= 299) response.discard();
       else await this.refused(out, response);
     } catch (error) {
-      if (this.leaving.signal.aborted) return;
+      if (signal.aborted) return;
       if (!(error instanceof RemoteError)) {
         host.log.warn({ server: host.spec.name, err: error }, 'a message could not be sent');
         return this.fail(out.id, { kind: 'protocol', words: 'its reply could not be read', mayHaveRun: true });
@@ -139,8 +155,20 @@ export class SseChild implements Child {
   }
 
   private settled(id: number): boolean {
-    if (!this.open.delete(id)) return false;
+    if (!this.close(id)) return false;
     this.host.events.room?.();
+    return true;
+  }
+
+  private close(id: number): boolean {
+    const own = this.open.get(id);
+    if (own === undefined) return false;
+    this.open.delete(id);
+    const timer = this.host.clock.setTimer(LATE_MS, () => {
+      this.late.delete(timer);
+      own.abort();
+    });
+    this.late.add(timer);
     return true;
   }
 
@@ -223,11 +251,12 @@ export class SseChild implements Child {
   private over(kind: ExitReason['kind'], words: string): void {
     if (this.exited !== null) return;
     const failure: RequestFailure = { kind: 'session', words, mayHaveRun: true };
-    const open = kind === 'session-ended' ? [...this.open] : [];
+    const open = kind === 'session-ended' ? [...this.open.keys()] : [];
     this.open.clear();
     if (open.length > 0) process.nextTick(() => open.forEach((id) => void failed(this.host, id, failure)));
     this.ending.end(kind, words);
     this.deadline?.clear();
+    for (const timer of this.late) timer.clear();
     this.early.length = 0;
     this.resume();
     this.leaving.abort();

@@ -12,6 +12,8 @@ import type { Session } from './session.ts';
 
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
+/** A server that asks for none would keep a core busy with its streams. */
+const MIN_RETRY_MS = 250;
 /** A server may ask for patience, not for ever. */
 const MAX_RETRY_MS = 300_000;
 /** One that stood so long ends the row of failures. */
@@ -57,7 +59,7 @@ export class GetStream {
     if (!again || this.leaving.signal.aborted) return;
     if (this.host.clock.now() - openedAt >= SETTLED_MS) this.failures = 0;
     // Its own wish is the least (2511/http); what fails again and again waits longer.
-    const first = Math.min(MAX_RETRY_MS, this.mark.retryMs ?? FIRST_PAUSE_MS);
+    const first = Math.max(MIN_RETRY_MS, Math.min(MAX_RETRY_MS, this.mark.retryMs ?? FIRST_PAUSE_MS));
     const pause = Math.max(first, Math.min(MAX_PAUSE_MS, first * 2 ** Math.min(this.failures++, 10)));
     this.timer = this.host.clock.setTimer(pause, () => {
       this.timer = null;

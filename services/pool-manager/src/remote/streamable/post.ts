@@ -21,6 +21,8 @@ export interface PostHooks {
 
 const RETRY_MS = 1_000;
 const MAX_RETRY_MS = 300_000;
+/** A server that asks for none, and always has one more event, would keep a core busy. */
+const MIN_RETRY_MS = 50;
 /** Tries in a row that brought nothing new. */
 const MAX_TRIES = 4;
 
@@ -152,7 +154,8 @@ export class Post {
   private async resume(): Promise<ReplyEnd> {
     let words = '';
     for (let tries = 0; tries < MAX_TRIES; ) {
-      await this.pause(Math.min(MAX_RETRY_MS, this.mark.retryMs ?? RETRY_MS) * 2 ** tries);
+      const wished = Math.min(MAX_RETRY_MS, this.mark.retryMs ?? RETRY_MS);
+      await this.pause(Math.max(MIN_RETRY_MS, wished * 2 ** tries));
       if (this.ended) return ANSWERED;
       const before = this.mark.lastEventId;
       const end = await this.resumed();

@@ -22,6 +22,9 @@ const DELETE_MS = 3_000;
 const STREAM_MS = 500;
 /** How long they wait for their level to be taken: one that comes late would lose their first messages. */
 const LEVEL_MS = 1_000;
+/** Answers on their way to it: over stdio its pipe would be full long before (design §5 "Back-pressure"). */
+const MAX_ANSWERS = 256;
+const OVERRUN = 'it asks faster than it takes the answers';
 const ENDED = 'the server does not know its session any more';
 
 export class StreamableChild implements Child {
@@ -39,6 +42,7 @@ export class StreamableChild implements Child {
   /** On its way, and nothing may overtake it: HTTP keeps no order of its own. */
   private ahead: Promise<void> | null = null;
   private losing: Timer | null = null;
+  private answers = 0;
   private finishing = false;
   private stopping: Promise<void> | null = null;
 
@@ -170,13 +174,23 @@ export class StreamableChild implements Child {
       post.leave();
       return;
     }
-    void this.tell(out);
+    if (out.kind === 'response') this.answer(out);
+    else void this.tell(out);
     if (post === undefined) return;
     const timer = this.host.clock.setTimer(LATE_MS, () => {
       this.late.delete(timer);
       post.leave();
     });
     this.late.add(timer);
+  }
+
+  private answer(out: Outgoing): void {
+    if (this.answers >= MAX_ANSWERS) {
+      this.stopping ??= this.end('stopped', OVERRUN);
+      return;
+    }
+    this.answers++;
+    void this.tell(out).then(() => this.answers--);
   }
 
   /** Never rejects. Sent twice only if it surely did not arrive. */

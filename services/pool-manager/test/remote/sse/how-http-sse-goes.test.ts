@@ -97,6 +97,32 @@ describe('how HTTP+SSE goes', () => {
     );
   });
 
+  it('a reply to a POST that comes when the call is done is waited for, however short http.headersMs', async () => {
+    let say = (_text: string) => {};
+    const post: Parts['post'] = ({ message }, _response, onStream) => {
+      say = onStream;
+      // A notification that gets no reply at all shows when the time was over.
+      assert.ok(message.id === 1 || message.method === 'notifications/progress');
+    };
+    const s = await open({ post }, { http: { headersMs: 100 } });
+    s.sends(call(1));
+    await eventually(() => s.told.length === 2);
+    s.sends({ method: 'notifications/progress', params: { progressToken: 1, progress: 1 } });
+    await eventually(() => s.told.length === 3);
+    await s.told[2]!.aborted;
+    say(event(result(1)));
+    await s.answerTo(1);
+    assert.deepEqual([s.failures, s.child.exited], [[], null]);
+  });
+
+  it('it asks and does not take the answers: its session ends', async () => {
+    const s = await open({ post: () => {} });
+    await eventually(() => s.told.length === 1);
+    for (let id = 0; id < 400; id++) s.sends({ id: `q${id}`, result: {} });
+    const { kind, words } = await s.ended();
+    assert.deepEqual([kind, words], ['stopped', 'it asks faster than it takes the answers']);
+  });
+
   it('another refusal fails that message alone', async () => {
     const s = await open({
       post: ({ message }, response, say) => {

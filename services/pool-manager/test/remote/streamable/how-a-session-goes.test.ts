@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { afterEach, describe, it } from 'node:test';
+import { type Clock, systemClock } from '@lockkeeper/state/clock';
 import { eventually } from '../../../../../test/harness/eventually.ts';
 import {
   createSession,
@@ -249,6 +250,34 @@ describe('how a session goes', () => {
     await eventually(() => gets.length === 3);
     assert.deepEqual(gets, [undefined, 'e1', 'e2']);
     assert.equal(s.heard.filter(({ message }) => message.method?.endsWith('list_changed')).length, 2);
+  });
+
+  it('its own stream is not taken up again without a pause, whatever the server wishes', async () => {
+    const pauses: number[] = [];
+    const setTimer: Clock['setTimer'] = (ms, run) => {
+      pauses.push(ms);
+      return systemClock.setTimer(ms, run);
+    };
+    let gets = 0;
+    const get = (_told: Told, response: ServerResponse) => {
+      events(response);
+      response.end(`retry: 0\nid: e${++gets}\ndata:\n\n`);
+    };
+    await begin({ get }, { clock: { ...systemClock, setTimer } });
+    await eventually(() => gets === 3);
+    assert.ok(pauses.length > 0);
+    assert.ok(
+      pauses.every((ms) => ms >= 250),
+      String(pauses),
+    );
+  });
+
+  it('it asks and does not take the answers: its session ends, and what runs in it is told', async () => {
+    const s = await begin({ request: (_told, response) => events(response) });
+    s.sends(call(2));
+    for (let id = 0; id < 400; id++) s.sends({ id: `q${id}`, result: {} });
+    const { kind, words } = await s.ended();
+    assert.deepEqual([kind, words], ['stopped', 'it asks faster than it takes the answers']);
   });
 
   for (const status of [400, 404, 405, 501]) {

@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { afterEach, describe, it } from 'node:test';
+import { type Clock, systemClock } from '@lockkeeper/state/clock';
+import { eventually } from '../../../../../test/harness/eventually.ts';
 import {
   createSession,
   event,
@@ -11,6 +13,7 @@ import {
   introduced,
   json,
   result,
+  type Script,
   type SessionStage,
 } from '../session-stage.ts';
 
@@ -22,9 +25,10 @@ describe('what is resumed', () => {
   const begin = async (
     first: (response: ServerResponse) => void,
     then: (response: ServerResponse, nth: number) => void,
+    clock: Clock = systemClock,
   ) => {
     gets.length = 0;
-    stage = await createSession('streamable', ({ verb, message, headers }, response) => {
+    const script: Script = ({ verb, message, headers }, response) => {
       if (verb === 'DELETE') return void response.writeHead(405).end();
       if (verb === 'GET') {
         gets.push(headers['last-event-id'] as string | undefined);
@@ -35,7 +39,8 @@ describe('what is resumed', () => {
       }
       events(response);
       first(response);
-    });
+    };
+    stage = await createSession('streamable', script, { clock });
     stage.sends(INITIALIZE);
     await stage.answerTo(1);
     stage.sends({ id: 2, method: 'tools/call', params: { name: 'slow' } });
@@ -118,6 +123,24 @@ describe('what is resumed', () => {
     );
     assert.match((await s.failureOf(2)).words, /could not be resumed/);
     assert.equal(gets.length, 4);
+  });
+
+  it('there is a pause before each try, whatever the server wishes', async () => {
+    const pauses: number[] = [];
+    const setTimer: Clock['setTimer'] = (ms, run) => {
+      pauses.push(ms);
+      return systemClock.setTimer(ms, run);
+    };
+    await begin(
+      (response) => response.end('retry: 0\nid: a0\ndata:\n\n'),
+      (response) => {
+        events(response);
+        response.end(gets.length > 5 ? event(result(2)) : `id: a${gets.length}\ndata:\n\n`);
+      },
+      { ...systemClock, setTimer },
+    );
+    await eventually(() => gets.length > 4);
+    assert.ok(pauses.some((ms) => ms > 0) && pauses.every((ms) => ms >= 50), String(pauses));
   });
 
   it('who waits no longer stops it', async () => {
