@@ -2,7 +2,6 @@
 // it (its own exit, a fault, `stop`), and nothing left behind (GB-015, GB-019, GB-020, GB-023).
 
 import type { ChildProcess } from 'node:child_process';
-import { rm } from 'node:fs/promises';
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { Log } from '../raise/contract.ts';
@@ -12,6 +11,7 @@ import type { Cgroup } from './end/cgroup.ts';
 import { exitReason } from './end/exit-reason.ts';
 import { endGroup, signalGroup } from './end/group.ts';
 import type { MarkSweeper } from './end/marks.ts';
+import { removeTree } from './end/remove.ts';
 import { createRedactor } from './pipes/redact.ts';
 import { StderrRing } from './pipes/stderr-ring.ts';
 import { StdinQueue } from './pipes/stdin-queue.ts';
@@ -236,6 +236,6 @@ export class StdioChild implements Child {
     this.parts.process?.stdin?.destroy();
     this.parts.process?.stdout?.destroy();
     this.parts.process?.stderr?.destroy();
-    if (home !== null) await rm(home, { recursive: true, force: true, maxRetries: 2 });
+    if (home !== null) await removeTree(home);
   }
 }

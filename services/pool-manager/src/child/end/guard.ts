@@ -36,6 +36,7 @@ while [ $rounds -lt 50 ]; do
   kill -9 $left
   sleep 0.1
 done
+chmod -R u+rwX "$2/lockkeeper-$1-"*
 rm -rf "$2/lockkeeper-$1-"*`;
 
 export function createGuard({ self, path, tmpDir }: GuardDeps): Guard {

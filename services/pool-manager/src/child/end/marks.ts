@@ -3,9 +3,10 @@
 // one left behind. Linux only: without /proc it finds nothing.
 
 import { readdirSync, readFileSync } from 'node:fs';
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MARK } from '../environment.ts';
+import { removeTree } from './remove.ts';
 
 const TOGETHER = 32;
 const MAX_SWEEPS = 5;
@@ -64,8 +65,7 @@ export async function sweepOrphans(tmpDir: string): Promise<number> {
   const names = await readdir(tmpDir).catch(() => []);
   for (const name of names) {
     const mark = /^lockkeeper-(\d+\.\d+)-/.exec(name)?.[1];
-    if (mark !== undefined && isOrphan(mark))
-      await rm(join(tmpDir, name), { recursive: true, force: true }).catch(() => {});
+    if (mark !== undefined && isOrphan(mark)) await removeTree(join(tmpDir, name)).catch(() => {});
   }
   return orphans.length;
 }
