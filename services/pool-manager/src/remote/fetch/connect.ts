@@ -18,6 +18,8 @@ export type Resolve = (
 export interface Connections {
   open: number;
   readonly waiting: Set<() => void>;
+  /** Somebody waits: one over which nothing runs may go, the one that has rested longest. */
+  makeRoom(): void;
 }
 
 export interface GuardDeps {
@@ -27,6 +29,8 @@ export interface GuardDeps {
   readonly resolve?: Resolve;
   /** Connections of this server that stand or are being made, on whatever door. */
   readonly count: Connections;
+  /** Of this door. */
+  readonly sockets: Set<Socket>;
 }
 
 const systemResolve: Resolve = (host, done) =>
@@ -60,6 +64,7 @@ export function createGuard(http: HttpSpec, deps: GuardDeps, allowH2: boolean): 
       go();
     };
     waiting.add(next);
+    deps.count.makeRoom();
   }
 
   function ended(): void {
@@ -86,7 +91,11 @@ export function createGuard(http: HttpSpec, deps: GuardDeps, allowH2: boolean): 
     };
     try {
       const socket = connect(options, done) as unknown as Socket;
-      socket.once('close', ended);
+      deps.sockets.add(socket);
+      socket.once('close', () => {
+        deps.sockets.delete(socket);
+        ended();
+      });
       return socket;
     } catch (error) {
       ended();

@@ -1,6 +1,7 @@
 // One way out to one server: a bounded pool of guarded connections that is there while it is used. Whether a request may
 // have reached the server is known from when it is handed to a connection.
 
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { HttpSpec } from '@lockkeeper/protocol/config/settings';
@@ -23,8 +24,17 @@ export interface DoorDeps {
   readonly userAgent: string;
   readonly credentials: Credentials;
   readonly breaker: Breaker;
+  readonly sockets: Set<Socket>;
+  used(): void;
+  /** A request is over, and its connection at rest. */
+  rested(): void;
   /** Told when it is closed. */
   closed(): void;
+}
+
+export interface Door extends RemoteDoor {
+  /** Ends one connection; false: it has none, or one that is in use. */
+  letGo(): boolean;
 }
 
 /** Larger bodies are not copied into one piece. */
@@ -32,9 +42,9 @@ const COPY_BYTES = 64 * 1024;
 const MAX_KEEP_ALIVE_MS = 600_000;
 
 /** Marks the options of one request; the dispatcher in front of the pool tells when it begins. */
-type Begun = { begun?: () => void };
+type Begun = { begun?: () => void; over?: () => void };
 
-export function createDoor(deps: DoorDeps): RemoteDoor {
+export function createDoor(deps: DoorDeps): Door {
   const { http } = deps;
   const home = new URL(http.url);
   const pool = new Pool(home.origin, {
@@ -65,6 +75,7 @@ export function createDoor(deps: DoorDeps): RemoteDoor {
           sent = true;
           breaker.begun();
         },
+        over: deps.rested,
         ...bodyIn(request, headers),
         ...(request.headersMs === undefined ? {} : { headersTimeout: request.headersMs }),
         ...(request.idleStreamMs === undefined ? {} : { bodyTimeout: request.idleStreamMs }),
@@ -82,6 +93,7 @@ export function createDoor(deps: DoorDeps): RemoteDoor {
 
   async function send(request: RemoteRequest): Promise<RemoteResponse> {
     if (closing !== null) throw new RemoteError('aborted', 'the way to the server is closed', false);
+    deps.used();
     let url = request.url === undefined ? home : placeIn(home, request.url);
     // A connection is free again one turn of the loop after its last answer.
     if (deps.pinned) await setImmediate();
@@ -107,6 +119,13 @@ export function createDoor(deps: DoorDeps): RemoteDoor {
 
   return {
     send,
+    letGo() {
+      const [socket] = deps.sockets;
+      if (socket === undefined || pool.stats.size > 0) return false;
+      deps.sockets.delete(socket);
+      socket.destroy();
+      return true;
+    },
     close() {
       if (closing === null) {
         closing = pool.destroy().catch(() => {});
@@ -119,7 +138,7 @@ export function createDoor(deps: DoorDeps): RemoteDoor {
 
 function telling(dispatch: Dispatcher['dispatch']): Dispatcher['dispatch'] {
   return (options, handler) => {
-    const { begun } = options as Begun;
+    const { begun, over } = options as Begun;
     if (begun === undefined) return dispatch(options, handler);
     return dispatch(options, {
       onRequestStart(controller, context) {
@@ -129,8 +148,14 @@ function telling(dispatch: Dispatcher['dispatch']): Dispatcher['dispatch'] {
       onRequestUpgrade: (...args) => handler.onRequestUpgrade?.(...args),
       onResponseStart: (...args) => handler.onResponseStart?.(...args),
       onResponseData: (...args) => handler.onResponseData?.(...args),
-      onResponseEnd: (...args) => handler.onResponseEnd?.(...args),
-      onResponseError: (...args) => handler.onResponseError?.(...args),
+      onResponseEnd(...args) {
+        over?.();
+        handler.onResponseEnd?.(...args);
+      },
+      onResponseError(...args) {
+        over?.();
+        handler.onResponseError?.(...args);
+      },
     });
   };
 }

@@ -1,5 +1,6 @@
 // All doors of this node: one a configuration, shared, and those of sessions that need a connection of their own.
 
+import type { Socket } from 'node:net';
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import { serverId } from '@lockkeeper/protocol/config/settings';
 import { type Clock, systemClock } from '@lockkeeper/state/clock';
@@ -8,7 +9,7 @@ import type { RemoteDoor, RemoteDoors } from '../contract.ts';
 import { type Breaker, createBreaker } from './breaker.ts';
 import { type Connections, createGuard, type Resolve } from './connect.ts';
 import { type CredentialSource, STATIC_CREDENTIALS } from './credentials.ts';
-import { createDoor } from './door.ts';
+import { createDoor, type Door } from './door.ts';
 
 export interface DoorsDeps {
   readonly log: Pick<Log, 'warn'>;
@@ -23,7 +24,8 @@ export interface DoorsDeps {
 
 /** What all doors of one configuration share. */
 interface Common extends Connections {
-  doors: number;
+  /** Who was used longest ago comes first. */
+  readonly doors: Set<Door>;
   readonly breaker: Breaker;
 }
 
@@ -42,7 +44,7 @@ export function createRemoteDoors(deps: DoorsDeps): RemoteDoors {
   function commonOf(spec: ServerSpec, id: string): Common {
     const { clock = systemClock, probe } = deps;
     const breaker = () => createBreaker({ clock, probe: probe && (() => probe(spec)) });
-    const common = commons.get(id) ?? { open: 0, waiting: new Set<() => void>(), doors: 0, breaker: breaker() };
+    const common = commons.get(id) ?? fresh(breaker());
     commons.set(id, common);
     return common;
   }
@@ -52,25 +54,37 @@ export function createRemoteDoors(deps: DoorsDeps): RemoteDoors {
     if (http === undefined) throw new Error(`${spec.name} is not a remote server`);
     const id = idOf(spec);
     const common = commonOf(spec, id);
-    common.doors++;
+    const sockets = new Set<Socket>();
     const pinned = session !== undefined;
     const { log, resolve, userAgent, credentials = STATIC_CREDENTIALS } = deps;
-    const guard = createGuard(http, { log, server: spec.name, count: common, ...(resolve && { resolve }) }, pinned);
+    const more = { sockets, ...(resolve && { resolve }) };
+    const guard = createGuard(http, { log, server: spec.name, count: common, ...more }, pinned);
     const door = createDoor({
       ...{ http, connect: guard, pinned, userAgent },
       keepAliveMs: pinned ? SESSION_KEEP_ALIVE_MS : KEEP_ALIVE_MS,
       credentials: credentials.of(spec, session),
       breaker: common.breaker,
+      sockets,
+      used() {
+        common.doors.delete(door);
+        common.doors.add(door);
+      },
+      rested() {
+        // Not before the door itself knows.
+        if (common.waiting.size > 0) setImmediate(common.makeRoom);
+      },
       closed() {
         open.delete(door);
         if (shared.get(id) === door) shared.delete(id);
-        if (--common.doors > 0) return;
+        common.doors.delete(door);
+        if (common.doors.size > 0) return;
         // What is known of its server outlives a door that comes and goes, but not the last one.
         common.breaker.close();
         if (commons.get(id) === common) commons.delete(id);
       },
     });
     open.add(door);
+    common.doors.add(door);
     return door;
   }
 
@@ -90,6 +104,14 @@ export function createRemoteDoors(deps: DoorsDeps): RemoteDoors {
       await Promise.all([...open].map((door) => door.close()));
     },
   };
+}
+
+function fresh(breaker: Breaker): Common {
+  const doors = new Set<Door>();
+  const makeRoom = () => {
+    for (const door of doors) if (door.letGo()) return;
+  };
+  return { open: 0, waiting: new Set(), doors, breaker, makeRoom };
 }
 
 function idOf(spec: ServerSpec): string {

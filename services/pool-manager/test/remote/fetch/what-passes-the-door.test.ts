@@ -202,11 +202,39 @@ test('connections are as many as allowed, and a session keeps its own', async ()
   const other = doors.doorOf(spec, 's2');
   await ask(other);
   assert.equal(server.sockets(), 4);
-  // Who comes when there is none waits for one, as long as for a connection itself.
+  // Nobody waits for one that only rests: the one that was used longest ago goes.
+  await ask(doors.doorOf(spec, 's3'));
+  await ask(other);
+  assert.equal(server.sockets(), 5);
+  await ask(session);
+  assert.equal(server.sockets(), 6);
+});
+
+test('who finds all connections in use waits for one, as long as for a connection itself', async () => {
+  const held: (() => void)[] = [];
+  const server = await stage.serve((_request, response) => void held.push(() => response.end('x')));
+  const doors = stage.doors();
+  const spec = remoteSpec(`http://127.0.0.1:${server.port}/mcp`, { maxConnections: 2, connectMs: 1_000 });
+  const session = doors.doorOf(spec, 's1');
+  const running = [ask(session), ask(doors.doorOf(spec, 's2'))];
+  await eventually(() => held.length === 2);
   await assert.rejects(doors.doorOf(spec, 's3').send(post('{}')), failsAs('full', false, /http\.maxConnections/));
-  const waiting = ask(doors.doorOf(spec, 's4'));
-  await session.close();
-  assert.equal(await waiting, 'x');
+  const waiting = [ask(doors.doorOf(spec, 's4')), ask(doors.doorOf(spec, 's5'))];
+  for (const end of held.splice(0)) end();
+  await eventually(() => held.length === 2);
+  for (const end of held.splice(0)) end();
+  assert.deepEqual(await Promise.all([...running, ...waiting]), ['x', 'x', 'x', 'x']);
+  const last = [ask(session), ask(doors.doorOf(spec, 's2'))];
+  await eventually(() => held.length === 2);
+  const late = ask(doors.doorOf(spec, 's6'));
+  await assert.rejects(
+    session.close().then(() => last[0]),
+    failsAs('aborted', true, /given up/),
+  );
+  await eventually(() => held.length === 3);
+  for (const end of held.splice(0)) end();
+  assert.equal(await late, 'x');
+  assert.equal(await last[1], 'x');
 });
 
 test('a closed door ends what runs over it and takes nothing more', async () => {
