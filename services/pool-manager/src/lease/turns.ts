@@ -55,6 +55,14 @@ export class Turns<T> {
     this.groups.set(group, rest);
   }
 
+  /** The newest of the group that has most; undefined when that has hardly more than one newcomer of `group` would have. */
+  newestOfMost(group: string): T | undefined {
+    let most: Set<T> | undefined;
+    for (const items of this.groups.values()) if (most === undefined || items.size > most.size) most = items;
+    const own = this.groups.get(group)?.size ?? 0;
+    return most !== undefined && most.size > own + 1 ? [...most].at(-1) : undefined;
+  }
+
   /** All of them in the order in which they would be taken. */
   inTurn(): [string, T][] {
     const rows = [...this.groups].map(([group, items]) => [...items].map((item): [string, T] => [group, item]));

@@ -82,7 +82,9 @@ export class Pool {
     if (asked !== undefined) return Promise.resolve(this.grant(asked, request.owner));
     const child = this.waiters.size === 0 ? this.choose() : undefined;
     if (child !== undefined) return Promise.resolve(this.grant(child, request.owner));
-    if (this.waiters.size >= this.host.maxQueue()) return Promise.reject(this.busy('queue-full', 2 * RETRY_AFTER_MS));
+    if (this.waiters.size >= this.host.maxQueue() && !this.queueFor(personOf(request.principal))) {
+      return Promise.reject(this.queueFull());
+    }
     const waiter = new Waiter(request, this.host.clock, {
       expired: (w) => this.expired(w),
       left: (w) => {
@@ -93,6 +95,17 @@ export class Pool {
     this.waiters.add(personOf(request.principal), waiter);
     this.serve();
     return waiter.promise;
+  }
+
+  /** A queue that one person has filled is not full for another (design §5 "fair queueing"). */
+  private queueFor(person: string): boolean {
+    const last = this.waiters.newestOfMost(person);
+    last?.refuse(this.queueFull());
+    return last !== undefined;
+  }
+
+  private queueFull(): BusyError {
+    return this.busy('queue-full', 2 * RETRY_AFTER_MS);
   }
 
   /** Grants what can be granted, starts what is wanted. */

@@ -67,6 +67,24 @@ describe('the queue', () => {
     assert.equal(await now(waiting[0]!), undefined);
   });
 
+  it('that one person has filled is not full for another: his newest call goes', async () => {
+    const s = stage({ maxQueue: 4 });
+    const spec = server({ isolation: 'exclusive', pool: { max: 1 } });
+    const held = await lease(s, { spec, subject: 'a', capabilities: ASKS });
+    const call = (subject: string) => lease(s, { spec, subject, capabilities: ASKS });
+    const burst = [1, 2, 3, 4].map(() => call('a'));
+    const one = call('b');
+    await assert.rejects(burst[3]!, busy('queue-full'));
+    // Up to the same for each; who has no less than anybody is refused himself.
+    const two = call('b');
+    await assert.rejects(burst[2]!, busy('queue-full'));
+    await assert.rejects(call('b'), busy('queue-full'));
+    await assert.rejects(call('a'), busy('queue-full'));
+    assert.equal(s.pools.stats().waiting, 4);
+    held.release();
+    for (const waiting of [burst[0]!, one, burst[1]!, two]) (await waiting).release();
+  });
+
   it('a deadline ends the wait with the state of the queue and when to come again', async () => {
     const s = stage();
     const spec = server({ pool: { max: 1 } });
