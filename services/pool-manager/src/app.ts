@@ -126,10 +126,12 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     clientInfo: CLIENT_INFO,
     token: randomToken,
     limits: () => config.current().limits,
+    onUnusable: (spec, error) => pools.unusable(spec, error),
   });
   const pools = createPools({
     ...{ connector, clock, log, usage: createUsageReader() },
-    name: `${nodeId.slice(-4)}-`,
+    // Typed on a command line, so it must not look like an option.
+    name: `${nodeId.replaceAll(/[^a-zA-Z0-9]/g, '').slice(-4)}-`,
     limits: () => config.current().limits,
   });
   const ownership = createOwnership({

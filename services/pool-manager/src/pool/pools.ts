@@ -52,6 +52,8 @@ export interface NodePools extends Pools {
   stats(): PoolStats;
   /** Every process. */
   rows(): PoolRow[];
+  /** It could not even be asked what it is: counted and told to the operator as a start that failed. */
+  unusable(spec: ServerSpec, error: StartError): void;
   /** For the operator. */
   list(): PoolList;
   /** Gives the names of those it was done to. */
@@ -161,6 +163,11 @@ class AllPools implements NodePools, PoolHost {
   stats(): PoolStats {
     const now = this.clock.now();
     return poolStats(this.registry.every, this.tally, this.health.openCircuits(now), now);
+  }
+
+  unusable(spec: ServerSpec, error: StartError): void {
+    this.tally.started(spec);
+    this.tally.startFailed(spec, error, this.clock.now());
   }
 
   list(): PoolList {

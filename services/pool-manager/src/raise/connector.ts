@@ -60,6 +60,8 @@ export interface ConnectorDeps {
   /** Absent: nothing that asks is declared upstream. */
   readonly questions?: Questions;
   readonly onChange?: (spec: ServerSpec, change: Change) => void;
+  /** A server that nothing is known of could not be started or reached to ask it. */
+  readonly onUnusable?: (spec: ServerSpec, error: StartError) => void;
   readonly timings?: Partial<ConnectorTimings>;
 }
 
@@ -92,6 +94,7 @@ export function createConnector(deps: ConnectorDeps): Connector {
     log,
     token: deps.token,
     find: (spec) => finderOf(spec).find(spec, probeMs(spec)),
+    failed: (spec, error) => deps.onUnusable?.(spec, error),
     timings: {
       ttlMs: timings.verdictTtlMs,
       rereadMs: timings.rereadMs,

@@ -28,6 +28,8 @@ export interface VerdictDeps {
   readonly token: () => string;
   /** Throws StartError. `shared` is what other nodes may read. */
   find(spec: ServerSpec): Promise<{ readonly profile: Profile; readonly shared: Profile }>;
+  /** Once for each try that came to nothing. */
+  failed?(spec: ServerSpec, error: StartError): void;
 }
 
 export interface Verdicts {
@@ -71,10 +73,16 @@ export function createVerdicts(deps: VerdictDeps): Verdicts {
     const flight = flights.get(id);
     if (flight !== undefined) return flight;
     const failure = failed.get(id);
-    if (failure !== undefined && clock.now() < failure.until) return Promise.reject(failure.error);
+    if (failure !== undefined && clock.now() < failure.until) return Promise.reject(again(failure));
     const started = fly(spec, id).finally(() => flights.delete(id));
     flights.set(id, started);
     return started;
+  }
+
+  /** Why, and when it will be tried again. */
+  function again({ error: { words, stderrTail, denied }, until }: Failed): StartError {
+    const seconds = Math.ceil((until - clock.now()) / 1000);
+    return new StartError(`${words} (the next try is in ${seconds} s)`, stderrTail, denied);
   }
 
   async function fly(spec: ServerSpec, id: string): Promise<Profile> {
@@ -84,7 +92,10 @@ export function createVerdicts(deps: VerdictDeps): Verdicts {
       remember(id, profile);
       return profile;
     } catch (error) {
-      if (error instanceof StartError) backOff(id, error);
+      if (error instanceof StartError) {
+        backOff(id, error);
+        deps.failed?.(spec, error);
+      }
       throw error;
     }
   }

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { StartError } from '../../src/raise/contract.ts';
 import { lease, now, numberOf, server, settled, stage } from './stage.ts';
 
 const spec = server();
@@ -39,6 +40,21 @@ describe('the list', () => {
         ['other', 'start-failed', 'command not found: x'],
       ],
     );
+  });
+});
+
+describe('a server that could not even be asked what it is', () => {
+  it('is counted and told as a start that failed, and not twice where a pool wanted it', () => {
+    const s = stage();
+    const error = new StartError('command not found: x', '');
+    s.pools.unusable(spec, error);
+    s.pools.unusable(spec, error);
+    const { mishaps, servers } = s.pools.list();
+    assert.deepEqual(
+      mishaps.map(({ server: of, kind, words }) => [of, kind, words]),
+      [['s', 'start-failed', 'command not found: x']],
+    );
+    assert.equal(servers['acme/s']!.startFailures, 1);
   });
 });
 

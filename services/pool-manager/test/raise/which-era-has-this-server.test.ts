@@ -279,6 +279,17 @@ test('GB-027: a hundred callers of a broken server cause few starts', async () =
   await connector.close();
 });
 
+test('GB-027: who comes during the back-off hears when it will be tried again, and the operator of each try once', async () => {
+  const { spawn } = spawner((_m, child) => child.exit('command not found: foo', 'spawn-failed'));
+  const told: string[] = [];
+  const onUnusable = (spec: { readonly name: string }, { words }: StartError) => told.push(`${spec.name}: ${words}`);
+  const connector = connectorOf({ spawn, onUnusable, timings: { backoffMs: 10_000, maxBackoffMs: 10_000 } });
+  await assert.rejects(connector.profile(specOf(), NEVER), /^Error: command not found: foo$/);
+  await assert.rejects(connector.profile(specOf(), NEVER), /command not found: foo \(the next try is in \d+ s\)$/);
+  assert.deepEqual(told, [`${specOf().name}: command not found: foo`]);
+  await connector.close();
+});
+
 test('a command that never runs is no evidence: one attempt, no introduction', async () => {
   const { spawn, children } = spawner((_m, child) => child.exit('command not found: foo', 'spawn-failed'));
   const connector = connectorOf({ spawn });

@@ -120,7 +120,7 @@ export class Lives {
   private failed(pool: Pool, child: PooledChild, error: StartError): void {
     const { registry, health, clock, log, tally } = this.deps;
     const { name, tenant, digest } = pool.spec;
-    tally.startFailed(pool.spec, error.words, clock.now());
+    tally.startFailed(pool.spec, error, clock.now());
     log.warn({ server: name, tenant, why: error.words, stderr: error.stderrTail }, 'server could not be started');
     health.startFailed(digest, pool.facts.key, error.words, error.stderrTail, clock.now(), error.denied);
     child.state = 'dead';

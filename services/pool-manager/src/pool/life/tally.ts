@@ -3,6 +3,7 @@
 
 import { type ServerSpec, serverId } from '@lockkeeper/protocol/config/settings';
 import type { ExitCause } from '../../child/contract.ts';
+import type { StartError } from '../../raise/contract.ts';
 import type { EndReason } from './ends.ts';
 
 export interface Counts {
@@ -50,14 +51,18 @@ export class Tally {
   readonly total: Counts = new Counter();
   private readonly byServer = new Map<string, Counter>();
   private readonly last: Mishap[] = [];
+  private readonly told = new WeakSet<StartError>();
 
   started(spec: ServerSpec): void {
     for (const counter of this.both(spec)) counter.starts++;
   }
 
-  startFailed(spec: ServerSpec, words: string, at: number): void {
+  /** One failure may come by two ways: from the pool that wanted a process, and from the question what server it is. */
+  startFailed(spec: ServerSpec, error: StartError, at: number): void {
+    if (this.told.has(error)) return;
+    this.told.add(error);
     for (const counter of this.both(spec)) counter.startFailures++;
-    this.note(spec, 'start-failed', words, at);
+    this.note(spec, 'start-failed', error.words, at);
   }
 
   crashed(spec: ServerSpec, cause: ExitCause, words: string, at: number): void {
