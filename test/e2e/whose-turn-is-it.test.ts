@@ -133,7 +133,7 @@ describe('the one process that everybody waits for', () => {
       for (const { text } of refused) {
         assert.match(
           text,
-          /Server "full" is busy: all processes of this server are busy; \d+ calls? waits?, 1 processes run/,
+          /Server "full" is busy: all processes of this server are busy; \d+ calls? waits?, 1 process runs/,
         );
         assert.match(text, /Try again/);
       }

@@ -27,7 +27,8 @@ export function failureOf(error: unknown, { xid, spec, running, log }: Failing):
   if (error instanceof BusyError) {
     log.info({ ...where, ...error.queue }, 'busy');
     const { waiting, processes } = error.queue;
-    const queue = `${waiting} ${waiting === 1 ? 'call waits' : 'calls wait'}, ${processes} processes run`;
+    const run = processes === 1 ? 'process runs' : 'processes run';
+    const queue = `${waiting} ${waiting === 1 ? 'call waits' : 'calls wait'}, ${processes} ${run}`;
     const message = `server "${spec.name}" is busy: ${error.message}; ${queue}`;
     return faultOf('busy', { message, retryAfterMs: error.retryAfterMs });
   }
