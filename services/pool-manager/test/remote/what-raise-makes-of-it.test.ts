@@ -8,6 +8,7 @@ import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Open } from '@lockkeeper/protocol/link/frames';
 import { systemClock } from '@lockkeeper/state/clock';
 import { eventually } from '../../../../test/harness/eventually.ts';
+import { mayGoAgain } from '../../src/dispatch-again.ts';
 import type { Connection, Connector, Question } from '../../src/raise/contract.ts';
 import { createRemoteSpawn } from '../../src/remote/spawn.ts';
 import { collect, connectorOf, type Ended, MODERN_DISCOVER, NEVER, notedLog, openOf } from '../raise/fake.ts';
@@ -280,6 +281,20 @@ describe('what raise makes of a server by URL', () => {
       assert.deepEqual([fault?.reason, fault?.mayHaveRun], ['denied', false]);
       assert.match(fault!.message, /^server "far": it does not accept Lockkeeper's credentials \(HTTP 401\)/);
       assert.doesNotMatch(JSON.stringify(fault), /evil|Bearer/);
+    });
+  }
+
+  for (const status of [400, 404, 409, 413, 422]) {
+    it(`${status} with nothing of MCP in it: told as it is, and no reason to send the call once more (I7)`, async () => {
+      const c = await connect(
+        modern((_told, response) => void response.writeHead(status).end()),
+        { era: 'modern' },
+      );
+      const { fault } = await call(c, 'a');
+      assert.equal(fault?.reason, 'protocol');
+      assert.match(fault!.message, new RegExp(`^it answered with HTTP ${status}`));
+      assert.equal(mayGoAgain({ method: 'tools/call' }, fault!), false);
+      assert.equal(c.gone, false);
     });
   }
 

@@ -5,7 +5,7 @@ import type { RequestFailure } from '../../child/contract.ts';
 import { fault, type Outcome } from './outcome.ts';
 
 export function failedCall(server: string, failure: RequestFailure): Outcome {
-  const { kind, words, mayHaveRun, retryAfterMs } = failure;
+  const { kind, words, mayHaveRun, retryAfterMs, status = 0 } = failure;
   const told = `server "${server}": ${words}`;
   switch (kind) {
     case 'unreachable':
@@ -15,6 +15,9 @@ export function failedCall(server: string, failure: RequestFailure): Outcome {
     case 'busy':
       return fault('busy', told, { mayHaveRun, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
     case 'lost':
+      // It was there, and refused by HTTP alone: sent once more it would be refused again, or done twice (protocol.md §5.0 I7).
+      if (status >= 400 && status < 500) return fault('protocol', words, { mayHaveRun });
+      return fault('lost', told, { mayHaveRun });
     case 'session':
       return fault('lost', told, { mayHaveRun });
     case 'protocol':
