@@ -41,6 +41,16 @@ describe('what a child says', () => {
     await started.child.stop('test');
   });
 
+  it('the answer that a child was writing when it died is nobody’s broken answer: its death is told', async () => {
+    const cut = '{"jsonrpc":"2.0","id":5,"result":{"content":[{"type":"te';
+    const said = start(serverSpec({ args: ['-e', `process.stdout.write(${JSON.stringify(cut)})`] }));
+    await said.exit();
+    assert.deepEqual(
+      said.faults.map(({ kind, id }) => [kind, id ?? null]),
+      [['not-json', null]],
+    );
+  });
+
   it('of a line that is no JSON but begins as an answer it is said whose it was', async () => {
     const deep = `${'['.repeat(10_001)}${']'.repeat(10_001)}`;
     const lines = [

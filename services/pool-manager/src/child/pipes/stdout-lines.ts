@@ -35,6 +35,7 @@ export class StdoutLines {
   private readonly splitter: LineSplitter;
   private garbage = 0;
   private row = 0;
+  private atEnd = false;
   /** Of any kind, in the chunk at hand. */
   private lines = 0;
   /** Messages so far. */
@@ -59,6 +60,7 @@ export class StdoutLines {
   }
 
   end(): void {
+    this.atEnd = true;
     this.splitter.end();
   }
 
@@ -87,7 +89,8 @@ export class StdoutLines {
     this.garbage++;
     this.row++;
     if (this.row === HOPELESS_ROW) this.deps.hopeless(FLOODED, 'flood');
-    const id = idOfBrokenLine(bytes);
+    // What it was writing when it died is no broken answer: whoever waits for it is told of the death.
+    const id = this.atEnd ? null : idOfBrokenLine(bytes);
     if (id !== null) {
       // Somebody may wait for it, so it is told each time.
       this.deps.events.fault(kind, `answer dropped: ${this.shown(bytes)}`, id);
