@@ -260,6 +260,20 @@ describe('a process that crashes', () => {
     assert.deepEqual(words, ['it started, but crashed in calls 4 times', 'it started, but ended by itself 4 times']);
   });
 
+  it('one person’s crashes in calls of an `exclusive` server keep nobody else from it', async () => {
+    const s = stage();
+    const spec = server({ isolation: 'exclusive' });
+    for (let i = 0; i < 6; i++) {
+      const held = await lease(s, { spec, subject: 'alice' });
+      s.made.at(-1)!.crash();
+      await settled();
+      held.release();
+    }
+    const other = await now(lease(s, { spec, subject: 'bob' }));
+    assert.notEqual(other, undefined);
+    assert.equal(s.pools.stats().crashes, 6);
+  });
+
   it('a stop of ours is no crash', async () => {
     const s = stage();
     (await lease(s, { spec: server({ isolation: 'exclusive' }) })).release();

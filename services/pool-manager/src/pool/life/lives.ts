@@ -88,13 +88,12 @@ export class Lives {
 
   /** It has itself to blame, as if it had crashed: no goodbye, and its next start waits. */
   punish(pool: Pool, child: PooledChild, end: End): void {
-    const { clock, health, log, tally } = this.deps;
+    const { clock, log, tally } = this.deps;
     const { name, tenant } = pool.spec;
     const now = clock.now();
     log.warn({ server: name, tenant, why: end.words, leases: child.holders.leases }, 'a child was ended');
     tally.note(pool.spec, 'memory', end.words, now);
-    const during = child.holders.leases > 0 ? 'call' : 'idle';
-    health.crashed(pool.facts.key, end.words, '', now - child.startedAt, now, during);
+    this.holdAgainst(pool, child, end.words, now, child.holders.leases > 0);
     this.stop(pool, child, end, 'now');
   }
 
@@ -133,7 +132,7 @@ export class Lives {
   /** It ended, and not because we wanted it to. */
   private ended(pool: Pool, child: PooledChild, { kind, words, cause }: ExitReason): void {
     if (!child.live) return;
-    const { clock, health, log, tally } = this.deps;
+    const { clock, log, tally } = this.deps;
     const { name, tenant } = pool.spec;
     if (kind === 'session-ended') {
       // Its server is there; sessions expire, and the next call begins another (protocol.md §4.4).
@@ -145,8 +144,18 @@ export class Lives {
     tally.crashed(pool.spec, cause ?? 'exit', words, now);
     log.warn({ server: name, tenant, why: words, leases: child.holders.leases }, 'a child ended by itself');
     const inCall = child.holders.leases > 0 || (child.grants > 0 && now - child.idleSince <= JUST_NOW_MS);
-    health.crashed(pool.facts.key, words, '', now - child.startedAt, now, inCall ? 'call' : 'idle');
+    this.holdAgainst(pool, child, words, now, inCall);
     this.gone(pool, child, words);
+  }
+
+  /**
+   * The next start of its key waits. Not after the one call of an `exclusive` process: its pool is the whole tenant's, and
+   * a crash in a call concerns whoever caused it.
+   */
+  private holdAgainst(pool: Pool, child: PooledChild, words: string, now: number, inCall: boolean): void {
+    const { key, mode } = pool.facts;
+    if (mode === 'once' && inCall) return;
+    this.deps.health.crashed(key, words, '', now - child.startedAt, now, inCall ? 'call' : 'idle');
   }
 
   private gone(pool: Pool, child: PooledChild, why: string): void {
