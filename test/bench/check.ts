@@ -33,6 +33,7 @@ export function judge(measured: readonly MeasuredCell[], flood: Flood | null): r
   };
   atLeast('fastify echo', 0.25, ', aim 0.40');
   atLeast('mcp-proxy 6.7', 4, '');
+  atLeast('mcp-proxy, a session each', 4, '');
   atLeast('supergateway 4', 2, '');
   const single = sample(1, 'lockkeeper');
   const origin = sample(1, 'fastify echo');

@@ -18,8 +18,9 @@ function requestsFor(wish: LoadWish): Buffer[][] {
   const text = 'x'.repeat(wish.payload);
   const params = JSON.stringify({ name: wish.tool, arguments: { text }, ...(wish.meta && { _meta: wish.meta }) });
   const { pathname, host } = new URL(wish.url);
-  const fields = Object.entries(wish.headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return Array.from({ length: wish.concurrency }, (_none, index) => {
+    const headers = { ...wish.headers, ...wish.each?.[index % wish.each.length] };
+    const fields = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     const body = Buffer.from(`{"jsonrpc":"2.0","id":${index + 1},"method":"tools/call","params":${params}}`);
     const head = `POST ${pathname} HTTP/1.1\r\nhost: ${host}\r\ncontent-length: ${body.length}\r\n${fields.join('')}\r\n`;
     return [Buffer.from(head), body];

@@ -98,7 +98,8 @@ async function startAll(): Promise<Target[]> {
   const starts: readonly (readonly [string, () => Promise<Target>])[] = [
     ['echo', startOrigin],
     ['lockkeeper', () => startLockkeeper(nodeArgs, flags.tcp ? 'tcp' : 'socket')],
-    ['mcp-proxy', startMcpProxy],
+    ['mcp-proxy', () => startMcpProxy()],
+    ['mcp-proxy-each', () => startMcpProxy(32)],
     ['supergateway', startSupergateway],
   ];
   const started: Target[] = [];

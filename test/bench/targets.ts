@@ -18,7 +18,7 @@ export interface Target {
   readonly name: string;
   /** Processes whose CPU and memory are its own (the child and the client are nobody's). */
   readonly services: readonly { readonly name: string; readonly pid: number }[];
-  readonly request: Pick<LoadWish, 'url' | 'headers' | 'meta' | 'tool'>;
+  readonly request: Pick<LoadWish, 'url' | 'headers' | 'each' | 'meta' | 'tool'>;
   /** Largest payload it is asked for; bridges that take minutes or refuse are spared. */
   readonly maxPayload: number;
   stop(): Promise<void>;
@@ -117,8 +117,13 @@ export async function startLockkeeper(
   };
 }
 
-/** A legacy session that all connections share: one child, as in front of it. */
-async function bridge(name: string, start: (port: number) => readonly string[], maxPayload: number): Promise<Target> {
+/** With one session all connections share it; else they take turns at so many, as clients that are each one's own. */
+async function bridge(
+  name: string,
+  start: (port: number) => readonly string[],
+  maxPayload: number,
+  sessions = 1,
+): Promise<Target> {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/mcp`;
   const message = { jsonrpc: '2.0', id: 0, method: 'ping' };
@@ -127,8 +132,14 @@ async function bridge(name: string, start: (port: number) => readonly string[], 
     readyMs: 30_000,
     readyWhen: () => callLegacy(url, { message }),
   });
-  const { session, result } = await openLegacySession(url, { revision: '2025-06-18' });
-  if (!result) throw new Error(`${name} did not initialize\n${running.logs()}`);
+  const each: Record<string, string>[] = [];
+  let revision = '';
+  for (let i = 0; i < sessions; i++) {
+    const { session, result } = await openLegacySession(url, { revision: '2025-06-18' });
+    if (!result) throw new Error(`${name} did not initialize\n${running.logs()}`);
+    revision = String(result.protocolVersion);
+    each.push(session === null ? {} : { 'mcp-session-id': session });
+  }
   return {
     name,
     services: [{ name, pid: running.pid }],
@@ -136,10 +147,10 @@ async function bridge(name: string, start: (port: number) => readonly string[], 
       url,
       tool: 'echo',
       meta: null,
+      each,
       headers: {
         ...BASIC,
-        ...(session !== null && { 'mcp-session-id': session }),
-        'mcp-protocol-version': String(result.protocolVersion),
+        'mcp-protocol-version': revision,
       },
     },
     maxPayload,
@@ -148,7 +159,8 @@ async function bridge(name: string, start: (port: number) => readonly string[], 
   };
 }
 
-export function startMcpProxy(): Promise<Target> {
+/** All its sessions have one child behind them, so it is also measured with a session for each caller, as it is used. */
+export function startMcpProxy(sessions = 1): Promise<Target> {
   const program = here('../../node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs');
   const child = ['--', process.execPath, CHILD];
   const args = (port: number) => [
@@ -161,7 +173,8 @@ export function startMcpProxy(): Promise<Target> {
     'stream',
     ...child,
   ];
-  return bridge('mcp-proxy 6.7', args, MIB);
+  const name = sessions === 1 ? 'mcp-proxy 6.7' : 'mcp-proxy, a session each';
+  return bridge(name, args, sessions === 1 ? MIB : 200, sessions);
 }
 
 export function startSupergateway(): Promise<Target> {

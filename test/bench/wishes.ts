@@ -3,6 +3,8 @@
 export interface LoadWish {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** On top of these, one of each connection in turn: a session of its own. */
+  readonly each?: readonly Readonly<Record<string, string>>[];
   readonly meta: Readonly<Record<string, unknown>> | null;
   readonly tool: string;
   /** Characters of the text that is echoed. */
