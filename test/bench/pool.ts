@@ -93,18 +93,13 @@ async function everyone(count: number, one: (i: number) => Promise<void>): Promi
   await Promise.all(Array.from({ length: TOGETHER }, lane));
 }
 
-/** So long a session without a stream is listened for (lower/legacy/watches.ts), and a little. */
-const SESSION_RESTS_MS = 65_000;
+/** So long what nobody uses may be remembered (gateway forget.ts), and a little. */
+const RESTS_MS = 125_000;
 
-async function idlePeople(
-  stage: PoolStage,
-  what: string,
-  one: (who: string) => Promise<void>,
-  restMs = 0,
-): Promise<void> {
+async function idlePeople(stage: PoolStage, what: string, one: (who: string) => Promise<void>): Promise<void> {
   const rested = async () => {
     await reaped(stage);
-    await new Promise((over) => setTimeout(over, restMs));
+    await new Promise((over) => setTimeout(over, RESTS_MS));
   };
   await everyone(Math.ceil(IDLE / 10), (i) => one(`${what} before ${i}`));
   await rested();
@@ -129,7 +124,7 @@ const stage = await openPoolStage();
 try {
   // First, since the logs of a flood of calls push out where the inspectors listen.
   await idlePeople(stage, 'modern', (who) => stage.call('reaped', who));
-  await idlePeople(stage, 'with a legacy session', (who) => stage.session('reaped', who), SESSION_RESTS_MS);
+  await idlePeople(stage, 'with a legacy session', (who) => stage.session('reaped', who));
   await coldStarts(stage);
   await throughput(stage);
 } finally {

@@ -14,6 +14,7 @@ import type { PoolOperator } from '@lockkeeper/state/operator/contract';
 import type { Store } from '@lockkeeper/state/store';
 import { createTaskStore } from '@lockkeeper/state/tasks/task-store';
 import { Registry } from 'prom-client';
+import { createForgetting } from './forget.ts';
 import { createGatewayHttp } from './http/gateway.ts';
 import { createLink } from './link/link.ts';
 import { Audience } from './listen/audience.ts';
@@ -80,6 +81,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     clock,
     log: (level, words) => log[level](words),
   });
+  const forgetting = createForgetting(clock);
   const hub = createHub({
     ...{ link, clock },
     random: Math.random,
@@ -106,6 +108,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
       hub.follow({ up, principal: exchange.caller.principal, session: exchange.session }, listTtlMs);
     },
   });
+  forgetting.add(route.room.catalogue.forget);
   const stopWatching = config.onChange((next) => retakeSealKeys(ring, next, warn));
   let legacy: RunningLegacyLeg | undefined;
   const http = createGatewayHttp({
@@ -113,7 +116,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     answer: route.answer,
     legacy: (recorder) => {
       legacy = createLegacyLeg({
-        ...{ store, config, clock, link, recorder, log },
+        ...{ store, config, clock, link, recorder, log, forgetting },
         answer: route.answer,
         initializeInfo: route.initializeInfo,
         audience: (exchange, wanted, ears) =>
@@ -136,6 +139,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     log,
     metrics,
     writeAudit,
+    forgetting,
   });
   let state: 'starting' | 'running' | 'draining' = 'starting';
   const admin = createAdminServer({
@@ -154,6 +158,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     await nodes.start();
     await legacy?.start();
     await link.start();
+    forgetting.start();
     const { adminHost, adminPort } = config.current().listen;
     const boundAdmin = await admin.listen(adminHost, adminPort);
     const port = await http.listen();
@@ -164,6 +169,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
   async function end(drainMs: number, leadMs?: number): Promise<void> {
     state = 'draining';
     await http.close(drainMs, leadMs);
+    forgetting.close();
     hub.close();
     await link.close();
     await nodes.close();

@@ -29,6 +29,8 @@ export interface Head {
 
 export interface Authenticator {
   authenticate(snapshot: Snapshot, place: Place, head: Head): Authentication | Promise<Authentication>;
+  /** Lets go of who has not called for a while. */
+  forget(): void;
 }
 
 export interface AuthenticatorDeps {
@@ -39,6 +41,7 @@ export interface AuthenticatorDeps {
 
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const verifierOf = verifiers(deps);
+  let inUse: Verifier | undefined;
   const strangers = memo(anonymous);
   const perVerified = new WeakMap<Verified, (place: Place) => Authentication>();
 
@@ -61,10 +64,12 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
       if (bearer.kind === 'none') return turned('no-token', 'none');
       if (bearer.kind === 'ambiguous') return turned('bad-credentials', bearer.why);
       if (bearer.kind === 'malformed') return turned('bad-token', bearer.why);
-      const verification = verifierOf(snapshot.auth).verify(bearer.token, head.connection);
+      inUse = verifierOf(snapshot.auth);
+      const verification = inUse.verify(bearer.token, head.connection);
       if (verification instanceof Promise) return verification.then((v) => settle(v, place));
       return settle(verification, place);
     },
+    forget: () => inUse?.forget(),
   };
 }
 

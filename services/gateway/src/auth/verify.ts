@@ -25,6 +25,8 @@ export type Verification =
 export interface Verifier {
   /** At once when the token was verified within the last minute. */
   verify(token: string, connection?: object): Verification | Promise<Verification>;
+  /** Lets go of what would have to be verified again anyway. */
+  forget(): void;
 }
 
 export interface VerifierDeps {
@@ -76,6 +78,9 @@ export function createVerifier(deps: VerifierDeps): Verifier {
         }
         return answer;
       });
+    },
+    forget() {
+      for (const [key, { until }] of remembered) if (until <= deps.now()) remembered.delete(key);
     },
   };
 }

@@ -7,6 +7,7 @@ import type { Implementation } from '@lockkeeper/protocol/mcp/capabilities';
 import type { Clock } from '@lockkeeper/state/clock';
 import { createAuthenticator } from '../auth/authenticate.ts';
 import type { AnswerFn } from '../exchange.ts';
+import type { Forgetting } from '../forget.ts';
 import type { ModernListens } from '../listen/modern.ts';
 import { createModernLeg } from '../lower/modern.ts';
 import type { AuditRow } from '../observe/audit.ts';
@@ -30,6 +31,7 @@ export interface GatewayHttpDeps {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly writeAudit: (row: AuditRow) => void;
+  readonly forgetting: Pick<Forgetting, 'add'>;
 }
 
 /** A drain does not send all listeners elsewhere at once (protocol.md §2.9 "Drain on deploy"). */
@@ -42,9 +44,11 @@ export function createGatewayHttp(deps: GatewayHttpDeps): HttpServer {
   const listens = deps.listens?.(recorder);
   const modern = createModernLeg({ answer, serverInfo, recorder, clock, log, listens });
   const legacy = deps.legacy(recorder);
+  const authenticator = createAuthenticator({ now: clock.now, log, metrics });
+  deps.forgetting.add(authenticator.forget);
   return createHttpServer({
     config,
-    authenticator: createAuthenticator({ now: clock.now, log, metrics }),
+    authenticator,
     modern,
     legacy,
     recorder,

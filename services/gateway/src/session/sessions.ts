@@ -38,6 +38,8 @@ export interface Sessions {
   renewEveryMs(): number;
   /** Removes everything that the store keeps of it. Idempotent; rejects when the store does not answer. */
   end(session: Session): Promise<void>;
+  /** Lets go of records that would have to be read again anyway. */
+  forget(): void;
 }
 
 export interface SessionsDeps {
@@ -198,6 +200,9 @@ export function createSessions(deps: SessionsDeps): Sessions {
         deps.failed('session read', error);
         return { kind: 'unreadable' };
       }
+    },
+    forget() {
+      for (const [key, { readAt }] of cache) if (clock.now() - readAt >= FRESH_MS) cache.delete(key);
     },
     async end(session) {
       const { tenant, issuer, subject, client } = session.record;

@@ -137,6 +137,7 @@ export async function startRig(change: SnapshotChange = {}): Promise<Rig> {
     log: recordingLog(logged),
     metrics,
     writeAudit: (row) => audit.push(row),
+    forgetting: { add: () => undefined },
   });
   const port = await server.listen();
   return {

@@ -59,7 +59,8 @@ export interface HeldKeys {
 }
 
 const HELD: Promise<Claim> = Promise.resolve({ kind: 'held' });
-const IDLE_MS = 15 * 60_000;
+/** Of a key for which nothing runs: taking it again costs one round trip, holding it a renewal every few seconds. */
+const IDLE_MS = 60_000;
 const MAX_KEYS = 100_000;
 const TOGETHER = 64;
 const MAX_TRIES = 3;

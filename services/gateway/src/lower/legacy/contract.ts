@@ -9,6 +9,7 @@ import type { Clock } from '@lockkeeper/state/clock';
 import type { Store } from '@lockkeeper/state/store';
 import type { Refusal } from '../../errors.ts';
 import type { AnswerFn, Authenticated, Exchange } from '../../exchange.ts';
+import type { Forgetting } from '../../forget.ts';
 import type { Located } from '../../http/contract.ts';
 import type { Link } from '../../link/contract.ts';
 import type { Log } from '../../observe/logger.ts';
@@ -41,6 +42,8 @@ export interface LegacyDeps {
   readonly audience?: MakeAudience;
   /** The gateway's own identity; cut to the revision (protocol.md §5.3 "handshake"). */
   readonly serverInfo: Implementation;
+  /** Who asks now and then what may be forgotten. */
+  readonly forgetting?: Pick<Forgetting, 'add'>;
 }
 
 /** Who asks, once the session or its absence has been judged. */

@@ -55,6 +55,7 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
     deps.log.warn('an unused session made room (limits.maxSessionsPerPrincipal)', { tenant, hint: sessionHash(id) });
   };
   const sessions = createSessions({ store, config, clock, random, hints, failed, evicted });
+  deps.forgetting?.add(sessions.forget);
   const attachments = createAttachments({ sessions, hints, clock, failed });
   const inFlight = createInFlight({ store, link: deps.link, hints, attachments, clock, failed });
   const presence = createPresence({ store, clock, random, failed });

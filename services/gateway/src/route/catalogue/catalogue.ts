@@ -43,6 +43,8 @@ export interface Catalogue {
   last(up: Upstream, kind: ListKind): Entry<List> | undefined;
   /** How much longer a client may keep it. */
   timeLeft(entry: Entry<{ readonly ttlMs: number }>, limits: Limits): number;
+  /** Lets go of what was not used since it was last asked. */
+  forget(): void;
 }
 
 const NEAR_MS = 5000;
@@ -137,6 +139,10 @@ export function createCatalogue(deps: RouteDeps): Catalogue {
     },
     stale: (owner, kind) => lists.stale(kind, owner),
     last: (up, kind) => lists.peek(keyOf(up, kind)),
+    forget() {
+      lists.forget();
+      profiles.forget();
+    },
     timeLeft: (entry, limits) =>
       Math.max(0, Math.min(entry.value.ttlMs, limits.listTtlMs) - Math.max(0, clock.now() - entry.loadedAt)),
   };

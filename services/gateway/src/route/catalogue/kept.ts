@@ -49,6 +49,8 @@ export interface Kept<T> {
   stale(kind: string, owner: string): void;
   /** Unix ms of the last `stale`; 0: never. Who asks weighs it: a page of an old list may still be wanted. */
   staleAt(key: KeptKey): number;
+  /** Lets go of what nobody has looked at since the last time; the store may still have it. */
+  forget(): void;
 }
 
 export interface KeptDeps {
@@ -77,6 +79,8 @@ const LASTING: ReadonlySet<string> = new Set(['start-failed', 'denied', 'timeout
 interface Held<T> extends Entry<T> {
   readonly bytes: number;
   readonly storedAt: number;
+  /** Since it was last asked what may go. */
+  looked: boolean;
 }
 
 interface Keepable {
@@ -119,7 +123,7 @@ export function createKept<T extends Keepable>(deps: KeptDeps): Kept<T> {
     const known = had !== undefined && had.value.version === value.version && loadedAt - had.storedAt < RESTORE_MS;
     const storedAt = value.ttlMs === 0 && known ? had.storedAt : loadedAt;
     if (storedAt === loadedAt) void writeStore(key, answer.raw, loadedAt, value.ttlMs);
-    return keep(id, key, { value, loadedAt, storedAt, bytes: answer.raw.members.length }, 'link');
+    return keep(id, key, { value, loadedAt, storedAt, bytes: answer.raw.members.length, looked: true }, 'link');
   }
 
   function fly(id: string, key: KeptKey, good: Good<T>, source: Source, parse: (raw: Raw) => T | null) {
@@ -144,7 +148,7 @@ export function createKept<T extends Keepable>(deps: KeptDeps): Kept<T> {
     const { m, x, t } = JSON.parse(text) as { m: string; x?: string; t: number };
     const members = Buffer.from(m);
     const value = parsed(x === undefined ? { members } : { members, meta: x }, parse);
-    return value === null ? null : { value, loadedAt: t, storedAt: t, bytes: members.length };
+    return value === null ? null : { value, loadedAt: t, storedAt: t, bytes: members.length, looked: true };
   }
 
   async function writeStore(key: KeptKey, raw: Raw, loadedAt: number, ttlMs: number): Promise<void> {
@@ -154,14 +158,28 @@ export function createKept<T extends Keepable>(deps: KeptDeps): Kept<T> {
     await atMost(clock, STORE_WAIT_MS, store.set(storeKey(key), text, storedMs), undefined);
   }
 
+  function look(key: KeptKey): Held<T> | undefined {
+    const entry = held.get(key.id);
+    if (entry !== undefined) entry.looked = true;
+    return entry;
+  }
+
+  function forget(): void {
+    for (const [id, entry] of held) {
+      if (entry.looked) entry.looked = false;
+      else held.delete(id);
+    }
+  }
+
   return {
-    peek: (key) => held.get(key.id),
+    peek: look,
+    forget,
     stale: (kind, owner) => void stale.set(staleId(kind, owner), clock.now()),
     staleAt,
     async load(key, good, source, parse) {
       const { id } = key;
       const askedAt = clock.now();
-      const entry = held.get(id);
+      const entry = look(key);
       if (entry !== undefined && good(entry, askedAt)) return { kind: 'kept', entry };
       const joined = flights.get(id);
       if (joined !== undefined) {
