@@ -3,6 +3,7 @@
 // their process died under them (dispatch-again.ts). What its server asks is parked/held.ts.
 
 import { mayAsk, type ServerSpec } from '@lockkeeper/protocol/config/settings';
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import type { Open, Principal } from '@lockkeeper/protocol/link/frames';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
@@ -260,7 +261,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   private asking(): Held | null {
     if (this.held === null && this.deps.parked !== undefined) {
       // A copy: it may be kept for long, and the message it came in may be large.
-      this.body = this.body.slice();
+      this.body = copyOf(this.body);
       this.held = new Held(this, this.deps.parked, this.deps.batonMs);
     }
     return this.held;

@@ -1,6 +1,8 @@
 // Back-pressure of one exchange towards its gateway (design §5): over the cap, progress is coalesced into its latest and
 // log messages are dropped; who stays over it for too long is too slow. Results pass: their size has a limit of its own.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
+
 export interface FlowDeps {
   queuedBytes(): number;
   event(method: string, members: Uint8Array, seq: number): void;
@@ -34,7 +36,7 @@ export class Flow {
     else {
       if (this.latest !== null) this.dropped++;
       // A copy: the line it points into may be large.
-      this.latest = { members: members.slice(), seq };
+      this.latest = { members: copyOf(members), seq };
     }
     this.blockedSince ??= this.deps.now();
     return this.deps.now() - this.blockedSince < this.deps.slowMs;

@@ -60,7 +60,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   return {
     authenticate(snapshot, place, head) {
       if (snapshot.auth.mode === 'open') return strangers(place);
-      const bearer = readBearer(head.rawHeaders, head.query);
+      const bearer = readBearer(head.rawHeaders, head.query, head.connection);
       if (bearer.kind === 'none') return turned('no-token', 'none');
       if (bearer.kind === 'ambiguous') return turned('bad-credentials', bearer.why);
       if (bearer.kind === 'malformed') return turned('bad-token', bearer.why);

@@ -92,6 +92,20 @@ function responseOf(
 function idOf(bytes: Uint8Array, member: Member): RequestId | null {
   if (member.kind === 'string') return stringOf(bytes, member) ?? null;
   if (member.kind !== 'number') return null;
+  const small = smallNumber(bytes, member);
+  if (small !== null) return small;
   const value = parseSpan(bytes, member);
   return typeof value === 'number' && Number.isInteger(value) ? value : null;
+}
+
+/** Nearly every id: a few digits. */
+function smallNumber(bytes: Uint8Array, { start, end }: Span): number | null {
+  if (end - start > 15) return null;
+  let value = 0;
+  for (let i = start; i < end; i++) {
+    const digit = bytes[i]! - 0x30;
+    if (digit < 0 || digit > 9) return null;
+    value = value * 10 + digit;
+  }
+  return value;
 }

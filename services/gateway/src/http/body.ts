@@ -12,13 +12,14 @@ export type Body =
   /** The client went away in the middle: there is nobody to answer. */
   | { readonly kind: 'gone' };
 
+const JSON_TYPE = 'application/json';
 const JOINED_BYTES = 64 * 1024;
 
 /** What the head alone tells of the body and of the answer wanted, in the ladder's order. */
 export function refuseHead(request: IncomingMessage, maxBytes: number, accepts: Accepts): Reason | null {
   const { 'content-type': type, 'content-encoding': encoding, 'content-length': length } = request.headers;
   // #4: parameters of the media type are allowed and ignored.
-  if (type?.split(';', 1)[0]?.trim().toLowerCase() !== 'application/json') return 'media-type';
+  if (type !== JSON_TYPE && type?.split(';', 1)[0]?.trim().toLowerCase() !== JSON_TYPE) return 'media-type';
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'content-encoding';
   if (length !== undefined && Number(length) > maxBytes) return 'too-large';
   return accepts.json || accepts.sse ? null : 'not-acceptable';

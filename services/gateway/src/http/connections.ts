@@ -45,7 +45,7 @@ export function trackConnections(server: Server): Connections {
     serving({ socket }, response) {
       open.set(socket, (open.get(socket) ?? 0) + 1);
       served++;
-      response.once('close', () => {
+      response.on('close', () => {
         const left = (open.get(socket) ?? 1) - 1;
         if (open.has(socket)) open.set(socket, left);
         if (draining && left === 0) socket.end();

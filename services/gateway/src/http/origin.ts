@@ -13,7 +13,11 @@ interface Names {
   readonly ownOrigin: string;
   readonly hosts: ReadonlySet<string>;
   readonly origins: ReadonlySet<string>;
+  /** Spellings that were found to be allowed: clients send one again and again. */
+  readonly spelt: Set<string>;
 }
+
+const MAX_SPELT = 64;
 
 const known = new WeakMap<Snapshot, Names>();
 
@@ -27,6 +31,7 @@ function namesOf(snapshot: Snapshot): Names {
       ownOrigin: own.origin,
       hosts: new Set(snapshot.listen.allowedHosts.map((h) => h.toLowerCase())),
       origins: new Set(snapshot.listen.allowedOrigins),
+      spelt: new Set(),
     };
     known.set(snapshot, names);
   }
@@ -52,6 +57,13 @@ export function hostAllowed(snapshot: Snapshot, host: string | undefined): boole
   const names = namesOf(snapshot);
   if (!names.loopback && names.hosts.size === 0) return true;
   if (host === undefined) return false;
+  if (names.spelt.has(host)) return true;
+  const allowed = isAllowed(names, host);
+  if (allowed && names.spelt.size < MAX_SPELT) names.spelt.add(host);
+  return allowed;
+}
+
+function isAllowed(names: Names, host: string): boolean {
   const lower = host.toLowerCase();
   if (lower === names.ownHost || names.hosts.has(lower)) return true;
   const bare = lower.replace(/:\d*$/, '');

@@ -44,21 +44,19 @@ export function receive(snapshot: Snapshot, arrival: Arrival): Received {
   if (target.kind === 'metadata') return receiveMetadata(snapshot, target.body, arrival);
   const origin = headers.origin;
   const verbs = verbsOf(target);
-  const refused = (reason: Reason, extra: HeaderSet = {}): Received => ({
-    kind: 'refused',
-    target,
-    reason,
-    headers: extra,
-  });
-  if (origin !== undefined && !originAllowed(snapshot, origin, arrival.localPort)) return refused('origin');
-  if (!hostAllowed(snapshot, headers.host)) return refused('host');
+  if (origin !== undefined && !originAllowed(snapshot, origin, arrival.localPort)) return refused(target, 'origin');
+  if (!hostAllowed(snapshot, headers.host)) return refused(target, 'host');
   const cors = corsHeaders(origin);
   if (isPreflight(verb, headers) && origin !== undefined) {
     return { kind: 'preflight', headers: { ...cors, ...preflightHeaders(headers, verbs.join(', ')) } };
   }
   const known = verbs.find((v) => v === verb);
-  if (known === undefined) return refused('verb', { ...cors, allow: verbs.join(', ') });
+  if (known === undefined) return refused(target, 'verb', { ...cors, allow: verbs.join(', ') });
   return { kind: 'received', target, verb: known, query: mark === -1 ? '' : url.slice(mark + 1), cors };
+}
+
+function refused(target: McpTarget, reason: Reason, headers: HeaderSet = {}): Received {
+  return { kind: 'refused', target, reason, headers };
 }
 
 /** Who is meant depends on who reads it (RFC 9112 §3.2). */
@@ -78,9 +76,12 @@ function receiveMetadata(snapshot: Snapshot, body: string, { verb, headers }: Ar
   return verb === 'OPTIONS' ? { kind: 'metadata', verb, body } : { kind: 'unknown-path' };
 }
 
+const READ_ONLY: readonly Verb[] = ['GET'];
+const POST_ONLY: readonly Verb[] = ['POST'];
+const ALL: readonly Verb[] = ['GET', 'POST', 'DELETE'];
+
 /** A modern-only route has no GET and no DELETE (protocol.md §2.1 #2). */
 function verbsOf(target: McpTarget): readonly Verb[] {
-  if (target.kind === 'sse') return ['GET'];
-  if (target.kind === 'messages') return ['POST'];
-  return servesLegacy(target.place.route) ? ['GET', 'POST', 'DELETE'] : ['POST'];
+  if (target.kind === 'sse') return READ_ONLY;
+  return target.kind === 'mcp' && servesLegacy(target.place.route) ? ALL : POST_ONLY;
 }

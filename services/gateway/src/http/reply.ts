@@ -128,7 +128,7 @@ class Reply implements TrackedOut {
       response.uncork();
     } else if (bytes > TEXT_BYTES) response.end(body);
     // As text that stands for its bytes, which Node joins to the head: one piece to write instead of two.
-    else response.end(Buffer.from(body.buffer, body.byteOffset, bytes).toString('latin1'), 'latin1');
+    else response.end(bufferOf(body).toString('latin1'), 'latin1');
   }
 
   private choose(status: number): boolean {
@@ -161,6 +161,10 @@ function leavesBody(request: IncomingMessage): boolean {
   if (request.complete) return false;
   const length = request.headers['content-length'];
   return length === undefined ? request.headers['transfer-encoding'] !== undefined : Number(length) > DISCARD_BYTES;
+}
+
+function bufferOf(body: Uint8Array): Buffer {
+  return body instanceof Buffer ? body : Buffer.from(body.buffer, body.byteOffset, body.length);
 }
 
 function byteLength(body: Body): number {

@@ -15,16 +15,15 @@ import type { Headers, Located } from '../http/contract.ts';
 export function askFrom(message: Located, envelope: Envelope, headers?: Headers, method = message.method ?? ''): Ask {
   const name = nameOf(message, method);
   const paramHeaders = headers === undefined ? undefined : paramHeadersOf(headers);
-  return {
-    method,
-    bytes: message.bytes,
-    params: message.params,
-    progress: tokenText(message.bytes, envelope.progressToken) !== undefined,
-    ...(envelope.vendor === undefined ? {} : { meta: envelope.vendor }),
-    ...(name === undefined ? {} : { name }),
-    ...(paramHeaders === undefined ? {} : { paramHeaders }),
-  };
+  const progress = tokenText(message.bytes, envelope.progressToken) !== undefined;
+  const ask: Made = { method, bytes: message.bytes, params: message.params, progress };
+  if (envelope.vendor !== undefined) ask.meta = envelope.vendor;
+  if (name !== undefined) ask.name = name;
+  if (paramHeaders !== undefined) ask.paramHeaders = paramHeaders;
+  return ask;
 }
+
+type Made = { -readonly [M in keyof Ask]: Ask[M] };
 
 /** params.name, params.uri or params.taskId, decoded, when the method has one and it is a string. */
 export function nameOf(message: Pick<Located, 'bytes' | 'params'>, method: string): string | undefined {

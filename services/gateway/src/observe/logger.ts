@@ -4,6 +4,7 @@
 
 import { type DestinationStream, destination, pino } from 'pino';
 import type { AuditRow } from './audit.ts';
+import { createAuditLines } from './audit-lines.ts';
 
 export interface LogFields {
   readonly xid?: string;
@@ -49,11 +50,8 @@ const ALLOWED: ReadonlySet<string> = new Set<keyof LogFields>([
 ]);
 
 /** A row per exchange: several share a write, which costs more than they do. A line waits no longer than this. */
-const JOINED_BYTES = 12_288;
+const JOINED_BYTES = 32_768;
 const JOINED_MS = 100;
-/** pino's number. */
-const INFO = 30;
-
 /** Longest text of one field (RD-6). */
 const MAX_TEXT = 2048;
 /** What could forge a line or a terminal: controls, line separators, bidi marks. */
@@ -115,13 +113,11 @@ export function createLogging(options: {
   readonly stream?: DestinationStream;
 }): Logging {
   const stream =
-    options.stream ?? destination({ fd: 1, sync: false, minLength: JOINED_BYTES, periodicFlush: JOINED_MS });
+    options.stream ??
+    destination({ fd: 1, sync: false, minLength: JOINED_BYTES, maxWrite: 2 * JOINED_BYTES, periodicFlush: JOINED_MS });
   const base = { service: options.service };
   const time = () => `,"time":"${new Date().toISOString()}"`;
-  const service = JSON.stringify(options.service);
-  /** What the audit rows of one millisecond begin with. */
-  let opening = '';
-  let at = Number.NaN;
+  const rows = createAuditLines(stream, options.service);
   const lines = pino(
     { level: options.level, base, timestamp: time, messageKey: 'event', formatters: { log: allowListed } },
     stream,
@@ -133,15 +129,11 @@ export function createLogging(options: {
       warn: (event, fields = {}) => lines.warn(fields, event),
       error: (event, fields = {}) => lines.error(fields, event),
     },
-    // The audit row is typed and cleaned where it is made; no level can switch it off. Its form is that of the other lines.
-    writeAudit: (row) => {
-      const now = Date.now();
-      if (now !== at) {
-        at = now;
-        opening = `{"level":${INFO},"time":"${new Date(now).toISOString()}","service":${service},"kind":"audit",`;
-      }
-      stream.write(`${opening}${JSON.stringify(row).slice(1)}\n`);
+    // The audit row is typed and cleaned where it is made; no level can switch it off.
+    writeAudit: rows.write,
+    flush: () => {
+      rows.flush();
+      return new Promise<void>((done) => lines.flush(() => done()));
     },
-    flush: () => new Promise<void>((done) => lines.flush(() => done())),
   };
 }

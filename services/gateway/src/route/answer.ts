@@ -163,17 +163,39 @@ function authorize(sight: Sight, facts: MethodFacts): Answer | null {
 }
 
 /** A request about one named thing of one server. */
-async function named(room: Room, sight: Sight, facts: MethodFacts, ask: Ask, listener: AnswerListener): Promise<Step> {
-  const continued: Continued = facts.mrtr ? continuedBy(room, sight.exchange, ask) : { kind: 'none' };
-  const goesOn = continued.kind === 'state';
-  const found = goesOn ? sealedTarget(sight, ask, continued.content) : resolve(room, sight, ask);
-  const target = found instanceof Promise ? await found : found;
-  if (target.kind !== 'target') return continued.kind === 'bad' ? { ...target, ...noted(continued) } : target;
-  const step = goesOn
-    ? await again(room, sight, facts, target, continued.content, ask, listener)
-    : await atServer({ room, sight, facts, target, continued, ask, listener });
-  const continues = goesOn ? { continues: continued.content.xid } : {};
-  return step.kind === 'refusal' || goesOn ? { ...step, server: target.spec.name, ...continues } : step;
+function named(room: Room, sight: Sight, facts: MethodFacts, ask: Ask, listener: AnswerListener): Step | Promise<Step> {
+  const continued: Continued = facts.mrtr ? continuedBy(room, sight.exchange, ask) : FRESH;
+  if (continued.kind === 'state') return goneOn(room, sight, facts, continued.content, ask, listener);
+  const found = resolve(room, sight, ask);
+  const visit = (target: Target | Step): Step | Promise<Step> => {
+    if (target.kind !== 'target') return continued.kind === 'bad' ? { ...target, ...noted(continued) } : target;
+    const step = atServer({ room, sight, facts, target, continued, ask, listener });
+    const { name } = target.spec;
+    return step instanceof Promise ? step.then((late) => attributed(late, name)) : attributed(step, name);
+  };
+  return found instanceof Promise ? found.then(visit) : visit(found);
+}
+
+const FRESH: Continued = { kind: 'none' };
+
+/** A refusal that came of a call says of which server. */
+function attributed(step: Step, server: string): Step {
+  return step.kind === 'refusal' ? { ...step, server } : step;
+}
+
+/** A retry goes on at the server whose question it answers. */
+async function goneOn(
+  room: Room,
+  sight: Sight,
+  facts: MethodFacts,
+  content: StateContent,
+  ask: Ask,
+  listener: AnswerListener,
+): Promise<Step> {
+  const target = sealedTarget(sight, ask, content);
+  if (target.kind !== 'target') return target;
+  const step = await again(room, sight, facts, target, content, ask, listener);
+  return { ...step, server: target.spec.name, continues: content.xid };
 }
 
 /** One request at the one server it is for. */
@@ -251,15 +273,14 @@ async function again(
 }
 
 function worded(log: RouteLog, step: Step, { exchange, rule }: Sight, ask: Ask): Answer {
-  const ruled = rule === undefined ? {} : { rule };
-  if (step.kind !== 'fault') return rule === undefined ? step : { ...step, ...ruled };
+  if (step.kind !== 'fault') return rule === undefined ? step : { ...step, rule };
   tellOperator(log, step.fault, step.spec, exchange);
   return {
     kind: 'refusal',
     refusal: refusalOf(step.fault, step.spec, step.era, exchange, ask),
     server: step.spec.name,
     ...(step.continues === undefined ? {} : { continues: step.continues }),
-    ...ruled,
+    ...(rule === undefined ? {} : { rule }),
   };
 }
 

@@ -52,9 +52,9 @@ export async function callUpstream(
     body: bodyOf(ask, target.edits, inputResponses),
     safe: facts.safe,
     ask,
-    ...(facts.nameKey === undefined ? {} : { name: target.name }),
-    ...(continued === undefined ? {} : { continued }),
-    ...(task === undefined ? {} : { task }),
+    name: facts.nameKey === undefined ? undefined : target.name,
+    continued,
+    task,
   });
   const server = exchange.route.aggregate ? up.spec.name : null;
   const hears = server === null ? listener : attributed(listener, server);
@@ -111,16 +111,19 @@ function settled(
   if (resultType !== 'complete') return faulted(notComplete(resultType), up.spec, era);
   const members = server === null ? answer.body : rewriteResult(ask.method, answer.body, server);
   const own = server === null ? meta : rewriteMeta(meta, server);
-  const result: Answer = {
+  const result: Made = {
     kind: 'result',
     resultType,
     server: up.spec.name,
     members: facts.cacheable ? hinted(members, continued !== undefined) : members,
-    ...(own === undefined ? {} : { meta: own }),
-    ...(origin === undefined ? {} : { origin }),
   };
+  if (own !== undefined) result.meta = own;
+  if (origin !== undefined) result.origin = origin;
   return result;
 }
+
+type Result = Extract<Answer, { kind: 'result' }>;
+type Made = { -readonly [M in keyof Result]: Result[M] };
 
 function failed(fault: CallFault, { up, era }: Call, ask: Ask, server: string | null): Step {
   // Of a server that declares completions and knows none, or was tried: no values (protocol.md §5.2 "completion").

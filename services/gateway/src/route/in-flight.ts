@@ -1,7 +1,7 @@
 // How many requests one person has in flight (limits.maxInFlightPerPrincipal). Counted per replica; a person that has
 // none is not in the table, so it is as large as the traffic and no larger.
 
-import type { Exchange } from '../exchange.ts';
+import type { Caller, Exchange } from '../exchange.ts';
 
 export interface InFlight {
   /** Null when there are too many already; else the way out, to be called once. */
@@ -12,8 +12,7 @@ export function createInFlight(): InFlight {
   const counts = new Map<string, number>();
   return {
     enter(exchange) {
-      const { tenant, issuer, subject } = exchange.caller.principal;
-      const who = `${tenant}\n${issuer}\n${subject}`;
+      const who = nameOf(exchange.caller);
       const count = counts.get(who) ?? 0;
       if (count >= exchange.snapshot.limits.maxInFlightPerPrincipal) return null;
       counts.set(who, count + 1);
@@ -24,4 +23,17 @@ export function createInFlight(): InFlight {
       };
     },
   };
+}
+
+/** Put together once for each caller, who mostly comes again. */
+const names = new WeakMap<Caller, string>();
+
+function nameOf(caller: Caller): string {
+  let name = names.get(caller);
+  if (name === undefined) {
+    const { tenant, issuer, subject } = caller.principal;
+    name = `${tenant}\n${issuer}\n${subject}`;
+    names.set(caller, name);
+  }
+  return name;
 }

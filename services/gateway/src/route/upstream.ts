@@ -40,19 +40,19 @@ export interface Errand {
   readonly method: string;
   readonly body: Uint8Array;
   readonly safe: boolean;
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** The caller's own request; absent when the gateway asks for itself. */
   readonly ask?: Ask;
   /** What it goes on with. */
-  readonly continued?: StateContent;
-  readonly task?: TaskOffer;
+  readonly continued?: StateContent | undefined;
+  readonly task?: TaskOffer | undefined;
 }
 
 export function linkRequest(exchange: Exchange, up: Upstream, xid: string, errand: Errand): LinkRequest {
   const { ask } = errand;
   const { limits } = exchange.snapshot;
   const human = ask?.wait === true ? limits.humanMs : 0;
-  return {
+  const request: Made = {
     owner: up.owner,
     nodes: nodesOf(up.spec),
     xid,
@@ -70,27 +70,26 @@ export function linkRequest(exchange: Exchange, up: Upstream, xid: string, erran
     onVanish: ask === undefined ? 'cancel' : exchange.onVanish,
     body: errand.body,
     safe: errand.safe,
-    ...rareOf(exchange, up, errand),
   };
+  addRare(request, exchange, up, errand);
+  return request;
 }
 
-type Rare = { -readonly [M in keyof LinkRequest]?: LinkRequest[M] };
+type Made = { -readonly [M in keyof LinkRequest]: LinkRequest[M] };
 
 /** What only some requests have. */
-function rareOf(exchange: Exchange, up: Upstream, { ask, name, continued, task }: Errand): Rare {
-  const rare: Rare = {};
+function addRare(rare: Made, exchange: Exchange, up: Upstream, { ask, name, continued, task }: Errand): void {
   const { traceparent, tracestate, baggage } = exchange.trace;
   if (name !== undefined) rare.name = name;
   if (traceparent !== undefined || tracestate !== undefined || baggage !== undefined) rare.trace = exchange.trace;
   if (task !== undefined) rare.task = task;
   if (continued !== undefined) Object.assign(rare, continuing(continued));
-  if (ask === undefined) return rare;
+  if (ask === undefined) return;
   // A shared process declares no logging downstream, so no level is set on it (design §5).
   if (exchange.logLevel !== undefined && up.spec.isolation !== 'shared') rare.logLevel = exchange.logLevel;
   if (ask.meta !== undefined) rare.meta = ask.meta;
   if (ask.wait === true) rare.wait = true;
   if (ask.fromSeq !== undefined) rare.fromSeq = ask.fromSeq;
-  return rare;
 }
 
 /** A state of `''` is one, its absence is none (protocol.md §5.1). */

@@ -1,6 +1,7 @@
 // A task has been made, by the server or by the node: its record is written before the client hears of it (ext-tasks
 // "durably created"), so that any gateway, and this one after a restart, can find it again.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import { concat, objectOf } from '@lockkeeper/protocol/json/compose';
 import { findMember, membersOf, stringOf, textOf } from '@lockkeeper/protocol/json/scan';
 import type { Era } from '@lockkeeper/protocol/mcp/revision';
@@ -54,7 +55,7 @@ export async function created(
     ttlMs: read.ttlMs,
   };
   // Copied: it may be a view of a larger buffer, and we are about to wait.
-  const members = answer.body.slice();
+  const members = copyOf(answer.body);
   if (await atMost(clock, WRITE_MS, tasks.create(tenant, read.id, record), false)) {
     const { principal } = exchange.caller;
     if (exchange.route.legacyTasks) await atMost(clock, WRITE_MS, tasks.enlist(principal, read.id, read.ttlMs), null);

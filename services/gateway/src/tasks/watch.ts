@@ -1,6 +1,7 @@
 // `notifications/tasks` for listens (protocol.md §1.10 "Status push"): a hint of the store, or now and then a look of
 // our own since hints may be lost, then the task is read again and told if it is another than before.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { Exchange } from '../exchange.ts';
 import type { TaskEvents } from '../listen/contract.ts';
@@ -103,7 +104,7 @@ class Watch {
     const text = Buffer.from(now.members).toString();
     if (text !== this.told) {
       this.told = text;
-      this.tell(now.members.slice());
+      this.tell(copyOf(now.members));
     }
     if (TERMINAL.has(now.status)) this.close();
   }

@@ -2,19 +2,22 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { auditName } from '../../src/observe/audit.ts';
+import { type AuditRow, auditName } from '../../src/observe/audit.ts';
 import { createLogging } from '../../src/observe/logger.ts';
 
-function linesOf(level: string, write: (logging: ReturnType<typeof createLogging>) => void): Record<string, unknown>[] {
+type Lines = Promise<Record<string, unknown>[]>;
+
+async function linesOf(level: string, write: (logging: ReturnType<typeof createLogging>) => void): Lines {
   const lines: string[] = [];
   const logging = createLogging({ level, service: 'gateway', stream: { write: (line: string) => lines.push(line) } });
   write(logging);
-  return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  await logging.flush();
+  return lines.flatMap((text) => text.trimEnd().split('\n')).map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
 const SECRET = 'eyJhbGciOiJFUzI1NiJ9.c2VjcmV0.c2ln';
 
-test('fields that are not on the list are dropped, whatever they hold', () => {
+test('fields that are not on the list are dropped, whatever they hold', async () => {
   const fields = {
     xid: 'x',
     headers: { authorization: SECRET },
@@ -23,43 +26,69 @@ test('fields that are not on the list are dropped, whatever they hold', () => {
     arguments: [SECRET],
     req: { SECRET },
   };
-  const [line] = linesOf('info', ({ log }) => log.info('something happened', fields));
+  const [line] = await linesOf('info', ({ log }) => log.info('something happened', fields));
   assert.ok(!JSON.stringify(line).includes(SECRET));
   assert.deepEqual([line?.event, line?.xid, line?.service], ['something happened', 'x', 'gateway']);
 });
 
-test('an error is its name, code and message; its cause and its properties stay', () => {
+test('an error is its name, code and message; its cause and its properties stay', async () => {
   const error = Object.assign(new Error('no route to host', { cause: new Error(SECRET) }), {
     code: 'EHOSTUNREACH',
     request: SECRET,
   });
   for (const fields of [{ error }, { err: error }]) {
-    const [line] = linesOf('info', ({ log }) => log.warn('x', fields));
+    const [line] = await linesOf('info', ({ log }) => log.warn('x', fields));
     assert.deepEqual(line?.error, { name: 'Error', message: 'no route to host', code: 'EHOSTUNREACH' });
     assert.ok(!JSON.stringify(line).includes(SECRET));
   }
 });
 
-test('T-54: no text forges a line, a level or a terminal', () => {
+test('T-54: no text forges a line, a level or a terminal', async () => {
   const reason = 'a\n{"level":60,"event":"forged"}\r\u001b[31m\u2028\u202e';
-  const lines = linesOf('info', ({ log }) => log.info('x', { reason }));
+  const lines = await linesOf('info', ({ log }) => log.info('x', { reason }));
   assert.equal(lines.length, 1);
   assert.match(String(lines[0]?.reason), /^a\\u000a/);
   for (const unsafe of ['\n', '\r', '\u001b', '\u2028', '\u202e'])
     assert.ok(!String(lines[0]?.reason).includes(unsafe));
 });
 
-test('addresses lose their query, long texts their end', () => {
-  const [line] = linesOf('info', ({ log }) =>
+test('addresses lose their query, long texts their end', async () => {
+  const [line] = await linesOf('info', ({ log }) =>
     log.info('x', { url: `https://h.example/p?code=${SECRET}`, reason: 'y'.repeat(5000) }),
   );
   assert.equal(line?.url, 'https://h.example/p');
   assert.equal(String(line?.reason).length, 2049);
 });
 
-test('the level holds lines back, never audit rows', () => {
-  const row = { xid: 'x', outcome: 'ok' } as Parameters<ReturnType<typeof createLogging>['writeAudit']>[0];
-  const lines = linesOf('error', ({ log, writeAudit }) => {
+const row: AuditRow = {
+  xid: 'x',
+  ...{ tenant: 'acme', route: '/acme/mcp', issuer: 'https://idp.example', subject: 'al"ice\\', client: null },
+  ...{ era: 'modern', revision: '2026-07-28', method: 'tools/call', server: 'files', name: 'größe', rule: null },
+  ...{ continues: 'y"', outcome: 'ok', detail: null, status: 200, bytesIn: 12, bytesOut: 0, ms: 1.25 },
+};
+
+test('an audit row says each of its members, in its order, and several are one write', async () => {
+  const written: string[] = [];
+  const stream = { write: (text: string) => written.push(text) };
+  const logging = createLogging({ level: 'info', service: 'gateway', stream });
+  const second: AuditRow = { ...row, status: null, era: null, client: 'app' };
+  logging.writeAudit(row);
+  logging.writeAudit(second);
+  await logging.flush();
+  assert.equal(written.length, 1);
+  const read = written[0]!
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  for (const [i, expected] of [row, second].entries()) {
+    const { level, time, service, kind, ...members } = read[i]!;
+    assert.deepEqual([level, service, kind, typeof time], [30, 'gateway', 'audit', 'string']);
+    assert.equal(JSON.stringify(members), JSON.stringify(expected));
+  }
+});
+
+test('the level holds lines back, never audit rows', async () => {
+  const lines = await linesOf('error', ({ log, writeAudit }) => {
     log.info('quiet');
     writeAudit(row);
   });

@@ -1,6 +1,7 @@
 // One answer of a caller against what was asked (26/mrtr "Error Handling", design §4 amendment 8). What is no answer at
 // all refuses the request; a form that does not fit leaves its question open; the rest goes to the server as it came.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import { applyEdits } from '@lockkeeper/protocol/json/compose';
 import { findMember, itemsOf, type Member, membersOf, parseSpan, stringOf } from '@lockkeeper/protocol/json/scan';
 import { atLeast } from '@lockkeeper/protocol/mcp/revision';
@@ -75,7 +76,7 @@ function listed(value: Uint8Array, members: readonly Member[]): Judged {
 
 function fits(value: Uint8Array): Judged {
   // A copy: it may wait for the baton longer than the message it came in.
-  return { kind: 'fits', answer: { kind: 'result', value: value.slice() } };
+  return { kind: 'fits', answer: { kind: 'result', value: copyOf(value) } };
 }
 
 function malformed(why: string): Judged {

@@ -2,6 +2,7 @@
 // what it says goes to all of them, numbered, and each has exactly one ending. Without anybody the last progress is
 // kept, and for a caller that is to be kept a bounded tail of what was said.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import { Flow } from '../dispatch-flow.ts';
 import type { StreamReply, TaskedUpstream } from '../link/contract.ts';
 import type { FaultHead, ResultHead } from '../raise/contract.ts';
@@ -122,7 +123,7 @@ export class Audience {
     // Of progress only the last counts; of the rest nobody who left needs a word, unless he is to be kept.
     if (said.method === PROGRESS) this.drop((one) => one.method === PROGRESS);
     else if (!this.keeps) return;
-    const members = said.members.slice();
+    const members = copyOf(said.members);
     this.tail.push({ ...said, members });
     this.tailBytes += members.length;
     while (this.tail.length > MAX_TAIL || this.tailBytes > MAX_TAIL_BYTES) {

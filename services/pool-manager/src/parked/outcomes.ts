@@ -1,6 +1,7 @@
 // How exchanges ended, for a reply that was lost and a retry that comes twice (protocol.md §5.5 "dup"): kept as long as
 // a seal may live, in this node's memory, bounded in number and bytes; the oldest go first.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import type { Principal } from '@lockkeeper/protocol/link/frames';
 import type { Clock } from '@lockkeeper/state/clock';
 import { type Bound, sameCaller } from '../dispatch-table.ts';
@@ -46,7 +47,7 @@ export function createOutcomes(clock: Clock, maxBytes: number, maxEach: number, 
       const before = kept.get(xid);
       if (before !== undefined) drop(xid, before);
       // A copy: the line it points into may be large.
-      const own = ended.kind === 'result' ? { ...ended, members: ended.members.slice() } : ended;
+      const own = ended.kind === 'result' ? { ...ended, members: copyOf(ended.members) } : ended;
       kept.set(xid, { principal, session, ended: own, until: clock.now() + ttlMs, bytes: size + 512 });
       bytes += size + 512;
       trim();

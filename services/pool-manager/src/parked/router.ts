@@ -1,6 +1,7 @@
 // Which exchange a process asks (design §5 "Baton"): the one whose call runs on it. A question that belongs to nobody is
 // refused at once; only `roots/list` right after the start waits a moment for the call that caused the start.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import { INVALID_PARAMS } from '@lockkeeper/protocol/jsonrpc/codes';
 import { MODERN_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
@@ -56,7 +57,7 @@ export function createRouter(deps: RouterDeps): Router {
       early.delete(connection);
       answer();
     });
-    const kept = { ...question, params: question.params.slice() };
+    const kept = { ...question, params: copyOf(question.params) };
     early.set(connection, { question: kept, until: clock.now() + deps.earlyMs, timer });
     void connection.closed.then(() => drop(connection));
   }

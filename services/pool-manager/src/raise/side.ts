@@ -1,6 +1,7 @@
 // What the node itself asks of a server beside everybody's calls: subscriptions, the lists to compare, a modern
 // server's listen. It holds no baton and is nobody's call, so it is in nobody's way and no question is taken for its.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import { findMember, type Member, membersOf, parseSpan, stringOf, textOf } from '@lockkeeper/protocol/json/scan';
 import { SUBSCRIPTION_ID } from '@lockkeeper/protocol/mcp/meta';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
@@ -71,7 +72,7 @@ export class SideOfWire implements Side {
       answered: (line, { result, error }) => {
         if (error !== undefined) settle({ kind: 'error', ...briefly(line, error) });
         else if (result?.kind !== 'object') settle({ kind: 'none' });
-        else settle({ kind: 'result', bytes: line.slice(result.start, result.end) });
+        else settle({ kind: 'result', bytes: copyOf(line.subarray(result.start, result.end)) });
       },
       spoiled: () => settle({ kind: 'none' }),
       lost: () => settle({ kind: 'none' }),

@@ -1,6 +1,7 @@
 // A task that this node keeps itself (design §4 amendment 9): a call that goes on without its client's connection. To
 // the exchange below it is just the caller: it takes the questions, hands in the answers, and hears the end once.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import { concat } from '@lockkeeper/protocol/json/compose';
 import type { Open } from '@lockkeeper/protocol/link/frames';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
@@ -56,7 +57,7 @@ export class KeptTask implements StreamReply {
     this.head = start.head;
     this.id = start.id;
     // The line it points into may be large, and it stays as long as the task.
-    this.body = withoutAnswers(start.body).slice();
+    this.body = copyOf(withoutAnswers(start.body));
     this.createdAt = deps.clock.now();
     this.updatedAt = this.createdAt;
     this.endsAt = this.createdAt + start.ttlMs;

@@ -2,6 +2,7 @@
 // which brings the very answer the call would have had and on whose way the server asks its questions; and `tasks/get`
 // now and then, for servers whose `tasks/result` does not wait. To everyone else it is a call that takes long.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import { findMember, type Member, membersOf, stringOf, textOf } from '@lockkeeper/protocol/json/scan';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { ExitReason } from '../child/contract.ts';
@@ -99,7 +100,7 @@ export class LegacyTask {
     this.resultId = this.ask('tasks/result', (line, response) => {
       this.resultId = 0;
       if (response.error === undefined || this.ended || this.results >= MAX_RESULTS) return this.settle(line, response);
-      this.doubt = { line: line.slice(), response };
+      this.doubt = { line: copyOf(line), response };
       this.poll();
     });
   }

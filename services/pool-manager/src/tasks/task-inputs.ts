@@ -1,6 +1,7 @@
 // The open questions of one task: their keys are fresh for the task's whole life and never used twice (protocol.md
 // §1.10 "Input keys"), whatever the exchange below calls them in its rounds. Pure but for its own memory.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import { concat, objectOf } from '@lockkeeper/protocol/json/compose';
 import { findMember, membersOf } from '@lockkeeper/protocol/json/scan';
 import { answersOf } from '../raise/answers.ts';
@@ -32,7 +33,7 @@ export class TaskInputs {
       const round = asked?.[m.key] ?? 0;
       const same = asked && before.find(([, one]) => one.key === m.key && one.asked === round);
       const fresh = same ? same[0] : `input-${++this.count}`;
-      this.open.set(fresh, { key: m.key, asked: round, request: whole.slice(m.start, m.end) });
+      this.open.set(fresh, { key: m.key, asked: round, request: copyOf(whole.subarray(m.start, m.end)) });
     }
   }
 
@@ -57,7 +58,7 @@ export class TaskInputs {
       const one = object ? this.open.get(key) : undefined;
       if (one === undefined) continue;
       this.open.delete(key);
-      taken.set(one.key, value.slice());
+      taken.set(one.key, copyOf(value));
     }
     return taken;
   }

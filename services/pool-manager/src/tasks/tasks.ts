@@ -2,6 +2,7 @@
 // tasks pass through here, and what is asked about a task is answered here. Ends are written to the shared store, so
 // that they outlive this node; what is open lives and dies with it.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import type { Open } from '@lockkeeper/protocol/link/frames';
 import type { Clock } from '@lockkeeper/state/clock';
 import { samePrincipal, type TaskStore } from '@lockkeeper/state/tasks/task-store';
@@ -203,7 +204,7 @@ export function createTasks(deps: TasksDeps): Tasks {
       before.leave();
       ended(before);
     }
-    const known = { ...text, members: text.members.slice() };
+    const known = { ...text, members: copyOf(text.members) };
     const ttlMs = offer.ttlMs;
     add(new UpstreamTask({ clock, changed }, { head, id, ttlMs, lease, text: known }));
     const origin = { ...result.origin, upstreamTask: text.upstreamId };

@@ -2,6 +2,7 @@
 // "Obligations"), requests about it go to that process under the server's own id, and now and then the node asks for
 // itself, so that listeners hear of changes and a process is not kept for a task that has ended.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import { concat } from '@lockkeeper/protocol/json/compose';
 import type { Open } from '@lockkeeper/protocol/link/frames';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
@@ -176,7 +177,7 @@ export class UpstreamTask {
     const text = readUpstreamTask(members, this.id, this.start.ttlMs, true);
     if (typeof text === 'string' || this.over) return text;
     const before = this.known;
-    this.known = { ...text, members: text.members.slice() };
+    this.known = { ...text, members: copyOf(text.members) };
     if (TERMINAL.has(text.status)) this.finish(this.known.members);
     else if (text.status !== before.status || !Buffer.from(text.members).equals(before.members))
       this.deps.changed(this);

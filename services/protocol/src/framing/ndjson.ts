@@ -2,6 +2,8 @@
 // boundaries mean nothing, nothing is decoded, so no character is ever torn (GB-030, GB-031). A line over the cap is
 // discarded up to its newline and reported once; what follows it is read as if nothing had happened (design ruling 1).
 
+import { copyOf } from '../json/bytes.ts';
+
 /** What is left of a discarded line: enough to find whose answer it was. */
 export interface LongLine {
   /** Length without the newline. */
@@ -141,7 +143,7 @@ class Splitter implements LineSplitter {
   private discard(part: Uint8Array): void {
     this.discarding += part.length;
     if (this.head.length < KEPT_BYTES) this.head = join(this.head, part.subarray(0, KEPT_BYTES - this.head.length));
-    this.tail = (part.length >= KEPT_BYTES ? part : join(this.tail, part)).slice(-KEPT_BYTES);
+    this.tail = copyOf((part.length >= KEPT_BYTES ? part : join(this.tail, part)).subarray(-KEPT_BYTES));
   }
 
   private report(): void {
@@ -189,7 +191,7 @@ function join(a: Uint8Array, b: Uint8Array): Uint8Array {
  */
 export function oneLine(message: Uint8Array): Uint8Array {
   if (message.indexOf(LF) === -1 && message.indexOf(CR) === -1) return message;
-  const out = message.slice();
+  const out = copyOf(message);
   for (let i = 0; i < out.length; i++) if (out[i] === LF || out[i] === CR) out[i] = SPACE;
   return out;
 }

@@ -1,24 +1,26 @@
 // Bytes put together without parsing (design §11): members without braces are joined by commas, spans replaced.
 
+import { byteLength, encoded, put, room } from './bytes.ts';
 import type { Member, Span } from './scan.ts';
 
-const encoder = new TextEncoder();
 const COMMA = 0x2c;
 
 export function bytesOf(text: string): Uint8Array {
-  return encoder.encode(text);
+  return encoded(text);
 }
 
 /** One buffer of all parts, in order; strings as UTF-8. */
 export function concat(parts: readonly (Uint8Array | string)[]): Uint8Array {
-  const encoded = parts.map((p) => (typeof p === 'string' ? encoder.encode(p) : p));
   let length = 0;
-  for (const p of encoded) length += p.length;
-  const out = new Uint8Array(length);
+  for (const p of parts) length += typeof p === 'string' ? byteLength(p) : p.length;
+  const out = room(length);
   let at = 0;
-  for (const p of encoded) {
-    out.set(p, at);
-    at += p.length;
+  for (const p of parts) {
+    if (typeof p === 'string') at += put(out, at, p);
+    else {
+      out.set(p, at);
+      at += p.length;
+    }
   }
   return out;
 }
@@ -51,7 +53,7 @@ export function membersWithout(
   }
   let length = kept.length - 1;
   for (const m of kept) length += m.end - m.keyStart;
-  const out = new Uint8Array(length);
+  const out = room(length);
   let at = 0;
   for (const m of kept) {
     if (at > 0) out[at++] = COMMA;

@@ -2,6 +2,7 @@
 // are; it makes no values, so what we do not read is never reshaped (design §11). UTF-8 validity is the caller's
 // (a native check is at hand there); here every byte ≥ 0x80 inside a string is taken as it is.
 
+import { textAt } from './bytes.ts';
 import { Keys } from './keys.ts';
 import { decodeString } from './text.ts';
 
@@ -40,7 +41,6 @@ export class ScanError extends Error {
 }
 
 const LOOSE: ScanRules = { unique: false, maxDepth: 10_000 };
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 export interface Scanned {
   readonly kind: JsonKind;
@@ -93,7 +93,7 @@ export function findMember(members: readonly Member[], key: string): Member | un
 
 /** Text of a span, as it stands. */
 export function textOf(bytes: Uint8Array, span: Span): string {
-  return decoder.decode(bytes.subarray(span.start, span.end));
+  return textAt(bytes, span.start, span.end);
 }
 
 /** Value of a (small) span. */

@@ -1,7 +1,7 @@
 // From the bytes of a JSON string that the scanner has accepted to its text. What the protocol says again with every
 // message is found instead of made.
 
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+import { textAt } from './bytes.ts';
 
 /** Longest text that is looked for among those seen before, and how many of them are kept. */
 const KNOWN_LENGTH = 64;
@@ -23,7 +23,7 @@ export function decodeString(bytes: Uint8Array, start: number, end: number): str
   const slot = (hash ^ (hash >>> 10)) & (KNOWN_SLOTS - 1);
   const text = known[slot]!;
   if (text.length === length && stands(text, bytes, start + 1)) return text;
-  const fresh = decoder.decode(bytes.subarray(start + 1, end - 1));
+  const fresh = textAt(bytes, start + 1, end - 1);
   known[slot] = fresh;
   return fresh;
 }
@@ -34,6 +34,6 @@ function stands(text: string, bytes: Uint8Array, at: number): boolean {
 }
 
 function decodeText(bytes: Uint8Array, start: number, end: number): string {
-  const raw = decoder.decode(bytes.subarray(start + 1, end - 1));
+  const raw = textAt(bytes, start + 1, end - 1);
   return raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
 }

@@ -31,6 +31,8 @@ export interface ChannelDeps {
 
 /** From so many open streams on, a write waits for its neighbours. */
 const CROWD = 4;
+/** So many are a write of their own, or the other side would have nothing to do while a burst is collected. */
+const BURST = 8;
 
 /** Streams that the peer has closed or only half begun, kept for the message that was overtaken. */
 const MAX_UNBEGUN = 1024;
@@ -43,9 +45,12 @@ export class Channel {
   readonly #inbox: Inbox;
   #lastStream = 0;
   #scheduled = false;
+  /** Messages since the last write. */
+  #collected = 0;
   #ended = false;
   readonly #flush = () => {
     this.#scheduled = false;
+    this.#collected = 0;
     if (!this.#ended) this.#outbox.flush();
   };
 
@@ -100,7 +105,10 @@ export class Channel {
   /** False when the message is larger than the link carries: nothing was sent. */
   send(stream: Stream, head: StreamHead, body: Uint8Array = NO_BODY): boolean {
     if (this.#ended || stream.ending) return true;
-    return this.#outbox.send(stream, head, body);
+    const sent = this.#outbox.send(stream, head, body);
+    this.#collected += 1;
+    if (this.#collected >= BURST) this.flushSmall();
+    return sent;
   }
 
   /** A few bytes that do not wait for credit: on the wire after `flushSmall`, at the latest when the burst ends. */
@@ -112,6 +120,7 @@ export class Channel {
 
   /** Writes what is collected for the small lane without waiting for the end of the burst. */
   flushSmall(): void {
+    this.#collected = 0;
     if (!this.#ended) this.#outbox.flushSmall();
   }
 

@@ -9,6 +9,7 @@
 //    12 head (u32)       bytes of the head; FIRST only, else 0
 //    16 total (u32)      bytes of head and body; FIRST only, else 0
 
+import { copyOf, put, room } from '../json/bytes.ts';
 import { MAX_FRAME_BYTES } from './version.ts';
 
 export const HEADER_BYTES = 20;
@@ -48,13 +49,13 @@ export function atMost(head: string, body: Uint8Array): number {
 
 /** Collects short messages so that one burst is one write. */
 export class FrameBuffer {
-  readonly #bytes = new Uint8Array(MAX_FRAME_BYTES);
+  readonly #bytes = room(MAX_FRAME_BYTES);
   readonly #copy: (bytes: Uint8Array) => Uint8Array;
   #length = 0;
   #full: Uint8Array[] = [];
 
-  /** `copy` makes what is given to the socket; a runtime's own way may be cheaper than `slice`. */
-  constructor(copy: (bytes: Uint8Array) => Uint8Array = (bytes) => bytes.slice()) {
+  /** `copy` makes what is given to the socket; a runtime may have a cheaper way. */
+  constructor(copy: (bytes: Uint8Array) => Uint8Array = copyOf) {
     this.#copy = copy;
   }
 
@@ -62,7 +63,7 @@ export class FrameBuffer {
   append(stream: number, seq: number, head: string, body: Uint8Array): number {
     if (this.#length + HEADER_BYTES + atMost(head, body) > MAX_FRAME_BYTES) this.#spill();
     const at = this.#length + HEADER_BYTES;
-    const headBytes = encoder.encodeInto(head, this.#bytes.subarray(at)).written;
+    const headBytes = put(this.#bytes, at, head);
     if (body.length > 0) this.#bytes.set(body, at + headBytes);
     const total = headBytes + body.length;
     const out = this.#bytes;

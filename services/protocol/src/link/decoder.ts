@@ -36,6 +36,7 @@ interface Partial {
 }
 
 const MAX_PARTIAL = 64;
+const SHORT_HEAD_BYTES = 8;
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function get32(b: Uint8Array, at: number): number {
@@ -43,13 +44,27 @@ function get32(b: Uint8Array, at: number): number {
 }
 
 function headOf(stream: number, bytes: Uint8Array, start: number, end: number): Head {
-  let text: string;
+  return parseHead(shortText(bytes, start, end) ?? textOf(bytes, start, end), stream);
+}
+
+function textOf(bytes: Uint8Array, start: number, end: number): string {
   try {
-    text = decoder.decode(bytes.subarray(start, end));
+    return decoder.decode(bytes.subarray(start, end));
   } catch {
     throw new WireFault('bad-head', 'not UTF-8');
   }
-  return parseHead(text, stream);
+}
+
+/** The heads of nearly every answer are a letter or two: not worth a decoder. */
+function shortText(bytes: Uint8Array, start: number, end: number): string | null {
+  if (end - start > SHORT_HEAD_BYTES) return null;
+  let text = '';
+  for (let i = start; i < end; i++) {
+    const c = bytes[i]!;
+    if (c >= 0x80) return null;
+    text += String.fromCharCode(c);
+  }
+  return text;
 }
 
 export class FrameDecoder {

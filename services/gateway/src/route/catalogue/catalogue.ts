@@ -2,6 +2,7 @@
 // flight, and kept. How old a list may be depends on what it is for, and each purpose has its function here.
 
 import type { Limits } from '@lockkeeper/protocol/config/settings';
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import { LRUCache } from 'lru-cache';
 import type { Exchange } from '../../exchange.ts';
 import type { Link } from '../../link/contract.ts';
@@ -202,7 +203,9 @@ async function ask(
   }
   if (answer.head.resultType !== 'complete') return failed(notComplete(answer.head.resultType));
   const { meta } = answer.head;
-  return { kind: 'raw', raw: meta === undefined ? { members: answer.body } : { members: answer.body, meta } } as const;
+  // A copy: it is kept, and the chunk it came in may be larger.
+  const members = copyOf(answer.body);
+  return { kind: 'raw', raw: meta === undefined ? { members } : { members, meta } } as const;
 }
 
 /** Lists are never answered by a question or a task (protocol.md §2.8 #1). */

@@ -1,6 +1,7 @@
 // All pages of one list, put together into one (GB-129, GB-130, GB-132): items as raw bytes, the shortest ttl, the
 // narrowest scope. Pure: it is given pages and says which cursor comes next.
 
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import { concat } from '@lockkeeper/protocol/json/compose';
 import { findMember, itemsOf, type Member, membersOf, stringOf, textOf } from '@lockkeeper/protocol/json/scan';
 import { type Caching, cachingMembers, cachingOf, isCaching, narrowest } from './caching.ts';
@@ -82,7 +83,7 @@ export class Pages {
   private first(line: Uint8Array, members: readonly Member[]): void {
     const ours = (key: string) => key === this.kind.items || key === 'nextCursor' || isCaching(key) || isEnvelope(key);
     // A copy: the page's line must not be held by a few bytes of it.
-    this.rest = keep(line, members, ours).slice();
+    this.rest = copyOf(keep(line, members, ours));
     this.vendor = vendorMeta(line, members);
   }
 

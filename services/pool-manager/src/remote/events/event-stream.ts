@@ -2,6 +2,7 @@
 // bad UTF-8 included, and bounded in front: an event over the cap is skipped to its end, and the stream goes on.
 
 import type { LongLine } from '@lockkeeper/protocol/framing/ndjson';
+import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import { createParser } from 'eventsource-parser';
 
 export interface EventSink {
@@ -74,8 +75,8 @@ export class EventStream {
     }
     this.sink.tooLong({
       bytes: bytes.length,
-      head: bytes.subarray(0, KEPT_BYTES).slice(),
-      tail: bytes.subarray(-KEPT_BYTES).slice(),
+      head: copyOf(bytes.subarray(0, KEPT_BYTES)),
+      tail: copyOf(bytes.subarray(-KEPT_BYTES)),
     });
   }
 
@@ -85,14 +86,16 @@ export class EventStream {
     const own = end === -1 ? chunk : chunk.subarray(end);
     // A blank line may be torn over two chunks; then this is a little too much, and once.
     if (end !== -1 || this.fired) this.pending = 0;
-    if (this.pending === 0) this.head = own.slice(0, KEPT_BYTES);
+    if (this.pending === 0) this.head = copyOf(own.subarray(0, KEPT_BYTES));
     this.pending += own.length;
     if (this.pending > this.maxBytes) this.keepTail(own);
   }
 
   private keepTail(own: Uint8Array): void {
     this.tail =
-      own.length >= KEPT_BYTES ? own.slice(-KEPT_BYTES) : Buffer.concat([this.tail, own]).subarray(-KEPT_BYTES);
+      own.length >= KEPT_BYTES
+        ? copyOf(own.subarray(-KEPT_BYTES))
+        : Buffer.concat([this.tail, own]).subarray(-KEPT_BYTES);
   }
 
   /** What follows the end of the event that is skipped. */
