@@ -8,7 +8,7 @@ import type { Accepts } from './accept.ts';
 
 export type Body =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
-  | { readonly kind: 'refusal'; readonly reason: Reason }
+  | { readonly kind: 'refusal'; readonly reason: Reason; readonly bytesRead: number }
   /** The client went away in the middle: there is nobody to answer. */
   | { readonly kind: 'gone' };
 
@@ -62,7 +62,7 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bo
         return;
       }
       request.pause();
-      settle({ kind: 'refusal', reason: 'too-large' });
+      settle({ kind: 'refusal', reason: 'too-large', bytesRead: size });
     };
     const onEnd = () => {
       if (told !== null) settle(judgeText(whole ?? (chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))));
@@ -75,6 +75,6 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bo
 /** RFC 8259 wants UTF-8 without a byte order mark; a server that gets one may die of it (GB-033). */
 function judgeText(bytes: Buffer): Body {
   const marked = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  if (marked || !isUtf8(bytes)) return { kind: 'refusal', reason: 'parse' };
+  if (marked || !isUtf8(bytes)) return { kind: 'refusal', reason: 'parse', bytesRead: bytes.length };
   return { kind: 'bytes', bytes };
 }

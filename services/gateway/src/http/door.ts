@@ -49,7 +49,13 @@ export interface Answers {
   reply(arrived: Arrived, cors: Record<string, string>): TrackedOut;
   answerUnreceived(arrived: Arrived, received: Exclude<Received, { kind: 'received' }>): void;
   turnAway(arrived: Arrived, out: HttpOut, target: McpTarget, who: Exclude<Authentication, { kind: 'caller' }>): void;
-  refuse(arrived: Arrived, out: HttpOut, ticket: Authenticated, refusal: Refusal, idText?: string): void;
+  refuse(arrived: Arrived, out: HttpOut, ticket: Authenticated, refusal: Refusal, read?: ReadBody): void;
+}
+
+/** What was read of the body that is refused. */
+interface ReadBody {
+  readonly bytes: number;
+  readonly idText?: string | undefined;
 }
 
 const TWO_HOSTS: Refusal = {
@@ -79,12 +85,13 @@ export function createDoor(deps: EndpointDeps): Answers {
     reply: (arrived, cors) => replyTo(deps, arrived, cors, arrived.xid),
     answerUnreceived: (arrived, received) => answerUnreceived(deps, arrived, received),
     turnAway: (arrived, out, target, who) => turnAway(deps, arrived, out, target, who),
-    refuse(arrived, out, ticket, refusal, idText) {
+    refuse(arrived, out, ticket, refusal, read) {
       const status = statusOf(refusal);
-      const id = idText ?? unreadableId(arrived.headers);
+      const id = read?.idText ?? unreadableId(arrived.headers);
       out.json(status, renderErrorText(refusal, id, arrived.xid), retryHeaders(refusal));
       const { tenant, path: route } = ticket.route;
-      deps.recorder.turnedAway({ ...arrived, ticket, tenant, route, outcome: refusal.reason, status });
+      const bytesIn = read?.bytes ?? 0;
+      deps.recorder.turnedAway({ ...arrived, ticket, tenant, route, outcome: refusal.reason, status, bytesIn });
     },
   };
 }

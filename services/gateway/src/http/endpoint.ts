@@ -44,7 +44,9 @@ export function createEndpoint(door: Answers): (request: IncomingMessage, respon
     const body = await readBody(request, limits.maxBodyBytes);
     deps.intake.read(principal, bytes);
     if (body.kind === 'gone') return;
-    if (body.kind === 'refusal') return door.refuse(arrived, out, ticket, { reason: body.reason });
+    if (body.kind === 'refusal') {
+      return door.refuse(arrived, out, ticket, { reason: body.reason }, { bytes: body.bytesRead });
+    }
 
     const isMcp = target.kind === 'mcp';
     const classified = isMcp
@@ -52,7 +54,7 @@ export function createEndpoint(door: Answers): (request: IncomingMessage, respon
       : classifyLegacy(body.bytes, limits);
     if (classified.kind === 'refusal') {
       const idText = classified.idText ?? (isMcp ? undefined : 'null');
-      return door.refuse(arrived, out, ticket, classified.refusal, idText);
+      return door.refuse(arrived, out, ticket, classified.refusal, { bytes: body.bytes.length, idText });
     }
     if (classified.kind === 'modern') {
       return deps.modern.post(ticket, request.headers, classified.message, classified.envelope, out);

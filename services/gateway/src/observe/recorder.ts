@@ -43,6 +43,8 @@ export interface Turned {
   readonly outcome: string;
   readonly detail?: string;
   readonly status: number;
+  /** Of its body, as far as it was read; absent: nothing of it was. */
+  readonly bytesIn?: number;
   readonly arrivedAt: number;
 }
 
@@ -136,7 +138,7 @@ function turnedAway({ writeAudit, elapsed }: RecorderDeps, turned: Turned): void
     outcome: turned.outcome,
     detail: turned.detail ?? null,
     status: turned.status,
-    bytesIn: 0,
+    bytesIn: turned.bytesIn ?? 0,
     bytesOut: 0,
     ms: Math.round((elapsed() - turned.arrivedAt) * 1000) / 1000,
   });

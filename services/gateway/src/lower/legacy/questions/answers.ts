@@ -48,7 +48,7 @@ export function createTakeAnswer(deps: TakeAnswerDeps): TakeAnswer {
     const whose = session === null ? null : whoseWireId(message.id, session.hash);
     if (session === null || whose === null) return null;
     if (whose === 'foreign') {
-      audit(ticket);
+      audit(ticket, message);
       return null;
     }
     const { tenant } = session.record;
@@ -127,10 +127,10 @@ export function createTakeAnswer(deps: TakeAnswerDeps): TakeAnswer {
     });
   }
 
-  function audit(ticket: Authenticated): void {
+  function audit(ticket: Authenticated, { span }: Located): void {
     deps.recorder.turnedAway({
       ...{ xid: ticket.xid, tenant: ticket.route.tenant, route: ticket.route.path, ticket },
-      ...{ outcome: 'foreign-answer', status: 202, arrivedAt: ticket.arrivedAt },
+      ...{ outcome: 'foreign-answer', status: 202, bytesIn: span.end - span.start, arrivedAt: ticket.arrivedAt },
     });
   }
 }
