@@ -134,6 +134,27 @@ describe('with servers of our own making', () => {
     }
   });
 
+  describe('GB-006: 404 for what a server does not have', () => {
+    it('is that request’s error where a ping is answered, and the session goes on', async () => {
+      const up = stage.up.stale;
+      for (const era of ERAS) {
+        const ask = await asker(era, stage.at('stale'));
+        await call(ask, 'update', { v: 1 });
+        const began = up.of('initialize').length;
+        const calls = up.of('tools/call').length;
+        up.when('tools/call', (reply, { message }) =>
+          reply.json({ jsonrpc: '2.0', id: message?.id, error: { code: -32602, message: 'no such tool' } }, 404),
+        );
+        const { error } = await call(ask, 'update', { v: 2 });
+        assert.deepEqual([error?.code, error?.message], [-32602, 'no such tool']);
+        up.behave();
+        assert.match(textOf(await call(ask, 'update', { v: 3 })), /"v":3/);
+        assert.equal(up.of('initialize').length, began);
+        assert.equal(up.of('tools/call').length, calls + 2);
+      }
+    });
+  });
+
   describe('GB-007: a session after failures', () => {
     it('serves the next call when a client left, a connection was reset, a reply was cut in the middle', async () => {
       const up = stage.up.fragile;

@@ -32,6 +32,8 @@ export interface Refusal {
   readonly kind: 'refused';
   readonly failure: RequestFailure;
   readonly answer: Said | null;
+  /** The error in the body names the request by its id: it is not said of something around it. */
+  readonly own: boolean;
 }
 
 export interface ReplyOf {
@@ -159,16 +161,18 @@ export async function readRefusal(host: RemoteHost, response: RemoteResponse, id
   const failure = failureOfStatus({ status, headers, now: host.clock.now() });
   if (type !== 'application/json' || failure.kind !== 'lost') {
     response.discard();
-    return { kind: 'refused', failure, answer: null };
+    return { kind: 'refused', failure, answer: null, own: false };
   }
-  return { kind: 'refused', failure, answer: await errorIn(host, response, id) };
+  const said = await saidIn(host, response);
+  const answer = said === null ? null : errorFor(id, said);
+  return { kind: 'refused', failure, answer, own: said !== null && answers(said, id) };
 }
 
-async function errorIn(host: RemoteHost, response: RemoteResponse, id: number): Promise<Said | null> {
+async function saidIn(host: RemoteHost, response: RemoteResponse): Promise<Said | null> {
   try {
     const body = await wholeBody(response, Math.min(MAX_ERROR_BYTES, host.maxLineBytes), host.valve);
     const said = body === null ? null : readSaid(body);
-    return said === null || typeof said === 'string' ? null : errorFor(id, said);
+    return typeof said === 'string' ? null : said;
   } catch (error) {
     if (error instanceof RemoteError) return null;
     throw error;

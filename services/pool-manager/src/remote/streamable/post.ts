@@ -5,8 +5,9 @@ import type { RequestFailure } from '../../child/contract.ts';
 import { RemoteError, type RemoteResponse } from '../contract.ts';
 import type { RemoteHost } from '../host.ts';
 import type { Outgoing } from '../outgoing.ts';
-import { failureOfError, type Mark, type ReplyEnd, readReply } from '../reply/read-reply.ts';
+import { failureOfError, type Mark, type Refusal, type ReplyEnd, readReply } from '../reply/read-reply.ts';
 import { failureOfStatus } from '../reply/status.ts';
+import { speaksOfRequest } from './proof.ts';
 import type { Session } from './session.ts';
 
 export interface PostHooks {
@@ -103,8 +104,8 @@ export class Post {
       headersMs: 0,
       idleStreamMs: 0,
     });
-    if (this.sessionIsGone(response)) return ANSWERED;
-    this.unheard = false;
+    // Of a 404 it is not clear yet what it says.
+    this.unheard = response.status === 404;
     if (out.method === 'initialize' && !session.opened(response)) {
       response.discard();
       const words = 'the session id that it gave cannot be sent back';
@@ -113,11 +114,12 @@ export class Post {
     return this.read(response);
   }
 
-  private sessionIsGone(response: RemoteResponse): boolean {
-    if (response.status !== 404 || this.session.id === null) return false;
-    response.discard();
-    this.hooks.lost();
-    return true;
+  private async sessionIsGone(refusal: Refusal): Promise<boolean> {
+    const { status } = refusal.failure;
+    if (this.out.method === 'initialize') return false;
+    // 404 says so (2511/http), but many servers say it of what they do not have.
+    if (status === 404) return this.session.id !== null && !(speaksOfRequest(refusal) && (await this.hooks.alive()));
+    return status === 400 && refusal.answer !== null && !(await this.hooks.alive());
   }
 
   private read(response: RemoteResponse): Promise<ReplyEnd> {
@@ -142,10 +144,8 @@ export class Post {
       case 'failed':
         return this.fail(end.failure);
       case 'refused':
+        if (await this.sessionIsGone(end)) return this.hooks.lost();
         if (end.answer === null) return this.fail(end.failure);
-        if (end.failure.status === 400 && this.out.method !== 'initialize' && !(await this.hooks.alive())) {
-          return this.hooks.lost();
-        }
         if (!this.ended) this.host.events.line(end.answer.line, end.answer.found, this.out.id);
     }
   }

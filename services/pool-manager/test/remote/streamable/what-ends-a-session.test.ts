@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { afterEach, describe, it } from 'node:test';
+import { type Clock, systemClock } from '@lockkeeper/state/clock';
 import { eventually } from '../../../../../test/harness/eventually.ts';
+import { manualClock } from '../../listen/manual-clock.ts';
 import {
   createSession,
   event,
@@ -12,6 +14,7 @@ import {
   introduced,
   json,
   result,
+  type Script,
   type SessionStage,
 } from '../session-stage.ts';
 
@@ -21,10 +24,10 @@ describe('what ends a session', () => {
   let forgotten: ((response: ServerResponse) => void) | null = null;
   const replies = new Map<number, ServerResponse>();
 
-  const begin = async (session: string | null = 'S1') => {
+  const begin = async (session: string | null = 'S1', clock: Clock = systemClock) => {
     forgotten = null;
     replies.clear();
-    stage = await createSession('streamable', ({ verb, message }, response) => {
+    const script: Script = ({ verb, message }, response) => {
       if (forgotten !== null) return forgotten(response);
       if (verb !== 'POST') return void response.writeHead(405).end();
       if (message.method === 'initialize') {
@@ -34,7 +37,8 @@ describe('what ends a session', () => {
       if (message.method === 'ping') return json(response, result(message.id));
       if (message.params.name === 'quick') return json(response, result(message.id));
       replies.set(message.id, response);
-    });
+    };
+    stage = await createSession('streamable', script, { clock });
     stage.sends(INITIALIZE);
     await stage.answerTo(1);
     return stage;
@@ -68,6 +72,71 @@ describe('what ends a session', () => {
     // There is nothing left to delete.
     await s.child.stop('enough');
     assert.ok(s.told.every(({ verb }) => verb !== 'DELETE'));
+  });
+
+  const noSuch = { code: -32002, message: 'no such resource' };
+
+  it('404 with an error for the request itself, while a ping is answered: the error is the answer', async () => {
+    const s = await begin();
+    for (const id of [2, 3]) s.sends(call(id));
+    await eventually(() => replies.size === 2);
+    json(replies.get(2)!, { jsonrpc: '2.0', id: 2, error: noSuch }, 404);
+    assert.deepEqual((await s.answerTo(2)).message.error, noSuch);
+    assert.equal(s.toldOf('ping').length, 1);
+    // What runs beside it runs on.
+    json(replies.get(3)!, result(3));
+    await s.answerTo(3);
+    assert.deepEqual([s.child.exited, s.failures], [null, []]);
+  });
+
+  it('the same, and to a ping too: the session is gone', async () => {
+    const s = await begin();
+    const asked: unknown[] = [];
+    s.sends(call(2));
+    await eventually(() => replies.size === 1);
+    forgotten = (response) => {
+      asked.push(s.told.at(-1)?.message.method);
+      json(response, { jsonrpc: '2.0', id: s.told.at(-1)?.message.id, error: noSuch }, 404);
+    };
+    json(replies.get(2)!, { jsonrpc: '2.0', id: 2, error: noSuch }, 404);
+    assert.equal((await s.ended()).kind, 'session-ended');
+    assert.deepEqual([s.failures[0]!.kind, s.failures[0]!.mayHaveRun], ['session', false]);
+    assert.deepEqual(asked, ['ping']);
+  });
+
+  it('the same, and a ping that gets no answer in its time: it says nothing, and the error is the answer', async () => {
+    const clock = manualClock();
+    const s = await begin('S1', clock);
+    s.sends(call(2));
+    await eventually(() => replies.size === 1);
+    let pinged = false;
+    forgotten = () => {
+      pinged = true;
+    };
+    json(replies.get(2)!, { jsonrpc: '2.0', id: 2, error: noSuch }, 404);
+    await eventually(() => pinged);
+    await clock.advance(5_000);
+    assert.deepEqual((await s.answerTo(2)).message.error, noSuch);
+    assert.equal(s.child.exited, null);
+    forgotten = null;
+  });
+
+  it('404 with an error that names no request or another, or is said of sessions, ends it without asking', async () => {
+    for (const [id, code] of [
+      [null, -32002],
+      ['server-error', -32002],
+      [77, -32002],
+      [2, -32001],
+      [2, -32600],
+      [2, 'x'],
+    ]) {
+      const s = await begin();
+      forgotten = (response) => json(response, { jsonrpc: '2.0', id, error: { ...noSuch, code } }, 404);
+      s.sends(call(2));
+      assert.equal((await s.ended()).kind, 'session-ended');
+      assert.equal(s.toldOf('ping').length, 0);
+      await s.close();
+    }
   });
 
   it('several that get 404 at once have all not run; what is sent meanwhile has not either', async () => {
