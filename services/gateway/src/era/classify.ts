@@ -35,7 +35,7 @@ export function classify(
   if ('refusal' in read) return read;
   if (read.kind === 'array') return classifyBatch(bytes, read.span, headers, route, limits.maxBatch);
   if (read.kind !== 'object') return refuse('invalid-request', undefined);
-  const found = locate(bytes, read.span, read.members, read.params);
+  const found = locate(bytes, read.span, read.members, read);
   if (found.kind === 'invalid') return refuse('invalid-request', found.idText, ...found.why);
   return classifyMessage(found.message, headers, route);
 }
@@ -46,7 +46,7 @@ export function classifyLegacy(bytes: Uint8Array, limits: Pick<Limits, 'maxDepth
   if ('refusal' in read) return read;
   if (read.kind === 'array') return locateBatch(bytes, read.span, limits.maxBatch);
   if (read.kind !== 'object') return refuse('invalid-request', undefined);
-  const found = locate(bytes, read.span, read.members, read.params);
+  const found = locate(bytes, read.span, read.members, read);
   if (found.kind === 'invalid') return refuse('invalid-request', found.idText, ...found.why);
   return { kind: 'legacy', body: { kind: 'single', message: found.message } };
 }
@@ -115,14 +115,16 @@ type Body = {
   readonly span: Span;
   readonly members: readonly Member[];
   readonly params: readonly Member[];
+  readonly meta: readonly Member[];
 };
 
 /** Design ruling 1: a key that repeats, anywhere, is refused before anyone can disagree about which one counts. */
 function readBody(bytes: Uint8Array, maxDepth: number): Body | Extract<Classified, { kind: 'refusal' }> {
   try {
-    const params: Inner = { key: 'params', members: [] };
+    const meta: Inner = { key: '_meta', members: [] };
+    const params: Inner = { key: 'params', members: [], within: meta };
     const { kind, span, members } = scan(bytes, { unique: true, maxDepth }, params);
-    return { kind, span, members, params: params.members };
+    return { kind, span, members, params: params.members, meta: meta.members };
   } catch (error) {
     if (!(error instanceof ScanError)) throw error;
     if (error.fault === 'syntax') return refuse('parse', undefined);

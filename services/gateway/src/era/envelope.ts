@@ -40,11 +40,11 @@ const NONE: Envelope = {
   vendor: undefined,
 };
 
-export function readEnvelope(message: Pick<Located, 'bytes' | 'params'>): Envelope {
+export function readEnvelope(message: Pick<Located, 'bytes' | 'params' | 'meta'>): Envelope {
   const meta = findMember(message.params, '_meta');
   if (meta?.kind !== 'object') return NONE;
   const { bytes } = message;
-  const members = membersOf(bytes, meta);
+  const members = message.meta ?? membersOf(bytes, meta);
   const version = findMember(members, PROTOCOL_VERSION);
   return {
     present: true,

@@ -21,12 +21,12 @@ export type Locating =
 /** What is wrong, and where the usual advice would mislead, what to do instead. */
 export type Why = readonly [words: string, next?: string];
 
-/** `params`: the members of `params`, where the scan has them already. */
+/** `scanned`: the members of `params` and of its `_meta`, where the scan has them already. */
 export function locate(
   bytes: Uint8Array,
   span: Span,
   members: readonly Member[],
-  scanned?: readonly Member[],
+  scanned?: Pick<Located, 'params' | 'meta'>,
 ): Locating {
   const idMember = findMember(members, 'id');
   const id = idMember === undefined ? null : idOf(bytes, idMember);
@@ -54,7 +54,8 @@ export function locate(
       id,
       idText: idText ?? null,
       members,
-      params: params === undefined ? [] : (scanned ?? membersOf(bytes, params)),
+      params: params === undefined ? [] : (scanned?.params ?? membersOf(bytes, params)),
+      meta: scanned?.meta,
       span,
     },
   };

@@ -18,6 +18,8 @@ export interface Located {
   /** Members of the message object, and of `params` ([] when absent). */
   readonly members: readonly Member[];
   readonly params: readonly Member[];
+  /** Members of `params._meta`, where the scan has them already. */
+  readonly meta?: readonly Member[] | undefined;
   readonly span: Span;
 }
 

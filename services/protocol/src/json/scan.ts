@@ -48,19 +48,21 @@ export interface Scanned {
   readonly members: Member[];
 }
 
-/** Where to put the members of the object that stands at root member `key`: they cost no second pass. */
+/** Where to put the members of the object that stands at member `key`: they cost no second pass. */
 export interface Inner {
   readonly key: string;
   readonly members: Member[];
+  /** One level further in. */
+  readonly within?: Inner;
 }
 
 /** Validates the whole text. Returns the root's kind and span, and its members when it is an object. */
 export function scan(bytes: Uint8Array, rules: ScanRules = LOOSE, inner: Inner | null = null): Scanned {
-  const s = new Scanner(bytes, rules, inner);
+  const s = new Scanner(bytes, rules);
   const start = s.skipSpace(0);
   const members: Member[] = [];
   const kind = kindAt(bytes, start);
-  const end = s.value(start, 0, members);
+  const end = s.value(start, 0, members, inner);
   if (s.skipSpace(end) !== bytes.length) throw new ScanError('syntax', end);
   return { kind, span: { start, end }, members };
 }
@@ -123,15 +125,18 @@ function kindAt(bytes: Uint8Array, at: number): JsonKind {
   }
 }
 
+function forget(inner: Inner): void {
+  inner.members.length = 0;
+  if (inner.within !== undefined) forget(inner.within);
+}
+
 class Scanner {
   private readonly b: Uint8Array;
   private readonly rules: ScanRules;
-  private readonly inner: Inner | null;
   private words: Int32Array | null = null;
-  constructor(bytes: Uint8Array, rules: ScanRules, inner: Inner | null = null) {
+  constructor(bytes: Uint8Array, rules: ScanRules) {
     this.b = bytes;
     this.rules = rules;
-    this.inner = inner;
   }
 
   skipSpace(at: number): number {
@@ -145,11 +150,11 @@ class Scanner {
   }
 
   /** End of the value that starts at `at`; its members go to `out` when it is an object. */
-  value(at: number, depth: number, out: Member[] | null): number {
+  value(at: number, depth: number, out: Member[] | null, inner: Inner | null = null): number {
     if (depth > this.rules.maxDepth) throw new ScanError('too-deep', at);
     switch (this.b[at]) {
       case 0x7b:
-        return depth < RECURSIVE || this.rules.unique ? this.object(at, depth, out) : this.skip(at, depth);
+        return depth < RECURSIVE || this.rules.unique ? this.object(at, depth, out, inner) : this.skip(at, depth);
       case 0x5b:
         return depth < RECURSIVE || this.rules.unique ? this.array(at, depth) : this.skip(at, depth);
       case 0x22:
@@ -165,7 +170,7 @@ class Scanner {
     }
   }
 
-  private object(at: number, depth: number, out: Member[] | null): number {
+  private object(at: number, depth: number, out: Member[] | null, inner: Inner | null): number {
     const b = this.b;
     let i = this.skipSpace(at + 1);
     if (b[i] === 0x7d) return i + 1;
@@ -175,11 +180,17 @@ class Scanner {
       const keyStart = i;
       const keyEnd = this.string(i);
       const key = out === null && seen === null ? '' : decodeString(b, keyStart, keyEnd);
+      const wanted = inner !== null && inner.key === key ? inner : null;
+      // A repeated key: the last one counts, as in JSON.parse.
+      if (wanted !== null) forget(wanted);
       if (seen !== null) checkKey(seen, key, keyStart);
       i = this.skipSpace(keyEnd);
       if (b[i] !== 0x3a) throw new ScanError('syntax', i);
       const start = this.skipSpace(i + 1);
-      const end = this.value(start, depth + 1, depth === 0 ? this.innerOf(key) : null);
+      const end =
+        wanted === null
+          ? this.value(start, depth + 1, null)
+          : this.value(start, depth + 1, wanted.members, wanted.within ?? null);
       if (out !== null) out.push({ key, keyStart, kind: kindAt(b, start), start, end });
       i = this.skipSpace(end);
       if (b[i] === 0x7d) return i + 1;
@@ -240,13 +251,6 @@ class Scanner {
     const colon = this.skipSpace(this.string(at));
     if (this.b[colon] !== 0x3a) throw new ScanError('syntax', colon);
     return this.skipSpace(colon + 1);
-  }
-
-  private innerOf(key: string): Member[] | null {
-    if (this.inner === null || key !== this.inner.key) return null;
-    // A repeated key: the last one counts, as in JSON.parse.
-    this.inner.members.length = 0;
-    return this.inner.members;
   }
 
   private array(at: number, depth: number): number {
