@@ -166,7 +166,22 @@ export function createSessions(deps: SessionsDeps): Sessions {
     deps.hints.send({ kind: 'ended', tenant, id });
   }
 
+  async function endOwned(principal: Principal, id: string): Promise<void> {
+    await endById(principal.tenant, id);
+    await store.removeFromSet(ownedKey(principal), id);
+  }
+
+  /** What was written before a failure is not known. The id may be out already (protocol.md §3.3), and names nothing. */
   async function open(ticket: Authenticated, id: string, opening: Opening): Promise<Opened> {
+    try {
+      return await write(ticket, id, opening);
+    } catch (error) {
+      await endOwned(ticket.caller.principal, id).catch((again: unknown) => deps.failed('session end', again));
+      throw error;
+    }
+  }
+
+  async function write(ticket: Authenticated, id: string, opening: Opening): Promise<Opened> {
     const now = clock.now();
     const { principal } = ticket.caller;
     const { sessionIdleMs, sessionMaxMs, maxSessionsPerPrincipal } = limits();
@@ -206,8 +221,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
     },
     async end(session) {
       const { tenant, issuer, subject, client } = session.record;
-      await endById(tenant, session.id);
-      await store.removeFromSet(ownedKey({ tenant, issuer, subject, client }), session.id);
+      await endOwned({ tenant, issuer, subject, client }, session.id);
     },
   };
 

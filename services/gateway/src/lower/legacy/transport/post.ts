@@ -9,7 +9,7 @@ import type { Authenticated } from '../../../exchange.ts';
 import type { Headers, HttpOut, LegacyBody, LegacyLeg, Located, SseStream } from '../../../http/contract.ts';
 import { type Random, sessionHash } from '../../../session/id.ts';
 import type { Session } from '../../../session/record.ts';
-import type { Sessions } from '../../../session/sessions.ts';
+import type { Opened, Sessions } from '../../../session/sessions.ts';
 import type { LegacyCall, LegacyCaller } from '../contract.ts';
 import type { Gate } from '../gate.ts';
 import type { Handle } from '../handle.ts';
@@ -131,15 +131,21 @@ export function createPost(deps: PostDeps): LegacyLeg['post'] {
     if (form === null) return refuse(out, { reason: 'not-acceptable' }, ticket.xid, idText);
     const id = deps.sessions.mint();
     let opened = false;
-    // A stream may begin before the outcome is known; JSON carries the id only of a session that has come to be.
+    // JSON carries the id only of a session that has come to be. A stream may have to begin before the outcome is known
+    // (GB-074): then the id is out, and if this fails it is one that is answered 404 (protocol.md §3.3).
     const named = (as: 'json' | 'sse') => (opened || as === 'sse' ? { [HEADER.session]: id } : NO_HEADERS);
     const reply = createReply(out, { form, batch: false, holdMs: holdMs(), headers: named, failed }, deps.clock);
     const done = await deps.initialize({
       ...{ ticket, message, hash: sessionHash(id) },
       keep: async (greeting) => {
-        if (reply.gone()) return { kind: 'unknown' }; // nobody will ever show the id
+        if (reply.gone()) return GONE;
         const kept = await deps.sessions.open(ticket, id, { transport: 'streamable', ...greeting });
-        opened = kept.kind === 'found';
+        if (kept.kind !== 'found') return kept;
+        if (reply.gone()) {
+          await deps.sessions.end(kept.session).catch((error: unknown) => failed('session end', error));
+          return GONE;
+        }
+        opened = true;
         return kept;
       },
     });
@@ -158,6 +164,9 @@ export function createPost(deps: PostDeps): LegacyLeg['post'] {
 }
 
 const NO_HEADERS: Record<string, string> = {};
+
+/** Nobody will ever show the id. */
+const GONE: Opened = { kind: 'unknown' };
 
 /** Polling came with 2025-11-25 (protocol.md §3.2 "SSE close before response"). */
 function closeAfterMs({ route }: Authenticated, { session, revision }: LegacyCaller): number | undefined {
