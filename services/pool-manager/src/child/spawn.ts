@@ -88,7 +88,7 @@ function start(stdio: StdioSpec | undefined, host: ChildHost, { self, mark, wrap
   const isPrivate = stdio.cwd === PRIVATE_DIRECTORY;
   const found = findCommand(isPrivate ? { ...stdio, cwd: '/' } : stdio, stdio.env.PATH ?? host.path);
   if (found.kind === 'no') return no(found.words);
-  const wrapping = wrapper.around(stdio);
+  const wrapping = wrapper.around(stdio, mark);
   if (wrapping.kind === 'no') return no(wrapping.words);
   let home: string;
   try {

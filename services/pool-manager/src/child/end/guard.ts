@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 import { MARK } from '../environment.ts';
+import { managerLimit } from './limit-mark.ts';
 
 export interface Guard {
   /** Before a child is started. Without a shell it is done without. */
@@ -28,9 +29,16 @@ rounds=0
 while [ $rounds -lt 50 ]; do
   rounds=$((rounds + 1))
   left=
-  for file in $(grep -zls "^${MARK}=$1[.]" /proc/[0-9]*/environ); do
+  marked=$(
+    grep -zls "^${MARK}=$1[.]" /proc/[0-9]*/environ
+    grep -ls "^Max realtime timeout  *[0-9]*  *$3 " /proc/[0-9]*/limits
+  )
+  for file in $marked; do
     pid=\${file#/proc/}
-    left="$left \${pid%/environ}"
+    pid=\${pid%/*}
+    read -r stat < "/proc/$pid/stat" || continue
+    case "$stat" in *") Z "*) continue ;; esac
+    left="$left $pid"
   done
   [ -n "$left" ] || break
   kill -9 $left
@@ -43,13 +51,17 @@ export function createGuard({ self, path, tmpDir }: GuardDeps): Guard {
   let shell: ChildProcess | null = null;
 
   function begin(): ChildProcess {
-    const begun = spawn('/bin/sh', ['-c', SCRIPT, 'lockkeeper-guard', self, tmpDir], {
-      cwd: '/',
-      env: { PATH: path },
-      stdio: ['pipe', 'ignore', 'ignore'],
-      // A signal to our group or from our terminal is not for it.
-      detached: true,
-    });
+    const begun = spawn(
+      '/bin/sh',
+      ['-c', SCRIPT, 'lockkeeper-guard', self, tmpDir, String(managerLimit(self) ?? 'none')],
+      {
+        cwd: '/',
+        env: { PATH: path },
+        stdio: ['pipe', 'ignore', 'ignore'],
+        // A signal to our group or from our terminal is not for it.
+        detached: true,
+      },
+    );
     const gone = () => {
       if (shell === begun) shell = null;
     };

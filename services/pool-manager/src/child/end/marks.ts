@@ -1,11 +1,12 @@
-// Offspring that left its process group (setsid, double fork) still carries the child's mark in its environment; the sweep
-// finds it there and ends it (GB-015). Marks also name the manager's own process, so that a new one can end what a dead
-// one left behind. Linux only: without /proc it finds nothing.
+// Offspring that left its process group (setsid, double fork) still carries the child's mark, in its environment and in one
+// of its limits; the sweep finds it there and ends it (GB-015). Marks also name the manager's own process, so that a new
+// one can end what a dead one left behind. Linux only: without /proc it finds nothing.
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MARK } from '../environment.ts';
+import { limitMarkOf, limitOf, managerOfLimit } from './limit-mark.ts';
 import { removeTree } from './remove.ts';
 
 const TOGETHER = 32;
@@ -29,8 +30,8 @@ export interface MarkSweeper {
 
 export function createMarkSweeper(): MarkSweeper {
   // Many children end at once: they share a scan that starts after they asked.
-  let running: Promise<Map<number, string>> | null = null;
-  let next: Promise<Map<number, string>> | null = null;
+  let running: Promise<Found> | null = null;
+  let next: Promise<Found> | null = null;
   const scan = () => {
     const mine = marked().finally(() => {
       if (running === mine) running = null;
@@ -48,20 +49,31 @@ export function createMarkSweeper(): MarkSweeper {
   };
   return {
     async sweep(mark) {
+      const limit = limitOf(mark);
       for (let i = 0; i < MAX_SWEEPS; i++) {
-        const found = [...(await freshScan())].filter(([, its]) => its === mark);
+        const found = [...(await freshScan())].filter(([, its]) => its.environment === mark || its.limit === limit);
         if (found.length === 0) return;
-        for (const [pid] of found) kill(pid);
+        for (const one of found) kill(one);
       }
     },
   };
 }
 
+/** What a process carries. */
+interface Marks {
+  readonly environment: string | null;
+  readonly limit: string | null;
+}
+
+/** By pid. */
+type Found = Map<number, Marks>;
+
 /** For the start of a manager: what a manager that is no longer alive has left, processes and private directories. */
 export async function sweepOrphans(tmpDir: string): Promise<number> {
-  const all = await marked();
-  const orphans = [...all].filter(([, mark]) => isOrphan(mark));
-  for (const [pid] of orphans) kill(pid);
+  // What is started in a child's house carries that child's mark itself, and is that manager's to end.
+  const ours = { environment: await environmentMarkOf('self'), limit: limitMarkOf('self') };
+  const orphans = [...(await marked())].filter(([pid, its]) => isOrphaned(its, ours) && isOfOurWorld(pid));
+  for (const one of orphans) kill(one);
   const names = await readdir(tmpDir).catch(() => []);
   for (const name of names) {
     const mark = /^lockkeeper-(\d+\.\d+)-/.exec(name)?.[1];
@@ -76,15 +88,29 @@ export function isOrphan(mark: string): boolean {
   return name !== undefined && processName('self') !== null && processName(Number(pid)) !== name;
 }
 
-/** Every process whose environment we may read and that carries a mark. */
-async function marked(): Promise<Map<number, string>> {
-  const found = new Map<number, string>();
+function isOrphaned({ environment, limit }: Marks, ours: Marks): boolean {
+  if (environment !== null && environment !== ours.environment && isOrphan(environment)) return true;
+  return limit !== null && limit !== ours.limit && isOrphan(managerOfLimit(limit) ?? '');
+}
+
+/** In a container the managers have numbers of their own, so a living one there would look like none. */
+function isOfOurWorld(pid: number): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/pid`) === readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return false;
+  }
+}
+
+/** Every process that carries a mark which we may read. */
+async function marked(): Promise<Found> {
+  const found: Found = new Map();
   const pids = everyPid();
   for (let i = 0; i < pids.length; i += TOGETHER) {
     await Promise.all(
       pids.slice(i, i + TOGETHER).map(async (pid) => {
-        const mark = await markOf(pid);
-        if (mark !== null) found.set(pid, mark);
+        const its = { limit: limitMarkOf(pid), environment: await environmentMarkOf(pid) };
+        if (its.limit !== null || its.environment !== null) found.set(pid, its);
       }),
     );
   }
@@ -101,22 +127,30 @@ function everyPid(): number[] {
   }
 }
 
-async function markOf(pid: number): Promise<string | null> {
+async function environmentMarkOf(pid: number | 'self'): Promise<string | null> {
   try {
-    const environment = await readFile(`/proc/${pid}/environ`, 'latin1');
-    const at = `\0${environment}`.indexOf(`\0${MARK}=`);
-    if (at === -1) return null;
-    const start = at + MARK.length + 1;
-    const end = environment.indexOf('\0', start);
-    return environment.slice(start, end === -1 ? undefined : end);
+    return markIn(await readFile(`/proc/${pid}/environ`, 'latin1'));
   } catch {
     return null;
   }
 }
 
-function kill(pid: number): void {
+function markIn(environment: string): string | null {
+  const at = `\0${environment}`.indexOf(`\0${MARK}=`);
+  if (at === -1) return null;
+  const start = at + MARK.length + 1;
+  const end = environment.indexOf('\0', start);
+  return environment.slice(start, end === -1 ? undefined : end);
+}
+
+/** Looks once more: in the meantime another may have got its number. */
+function kill([pid, { environment, limit }]: [number, Marks]): void {
   try {
-    process.kill(pid, 'SIGKILL');
+    const same =
+      limit === null
+        ? markIn(readFileSync(`/proc/${pid}/environ`, 'latin1')) === environment
+        : limitMarkOf(pid) === limit;
+    if (same) process.kill(pid, 'SIGKILL');
   } catch {
     // It ended by itself.
   }
