@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { call, modernAsker, server, textOf } from '../field-cases/stage.ts';
 import { eventually } from '../harness/eventually.ts';
 import { type Lockkeeper, startStandalone } from '../harness/lockkeeper.ts';
+import { type RawUpstream, startRawUpstream } from '../servers/http/raw-upstream.ts';
 
 const TOKEN = 'a-token-of-the-operator';
 const CLI = fileURLToPath(new URL('../../services/state/src/cli/pool.ts', import.meta.url));
@@ -22,6 +23,7 @@ interface Shown {
 }
 
 let lockkeeper: Lockkeeper;
+let far: RawUpstream;
 const ask = (name: string) => modernAsker(lockkeeper.route(`/acme/${name}/mcp`));
 const say = async (name: string) => textOf(await call(ask(name), 'echo', { text: 'x' }));
 const numbers = async () => (await fetch(`${lockkeeper.admin}/metrics`)).text();
@@ -39,18 +41,23 @@ async function cli(...words: string[]): Promise<string> {
 }
 
 before(async () => {
+  far = await startRawUpstream({ kind: 'legacy' });
   lockkeeper = await startStandalone({
     servers: [
       server('good', 'echo-legacy'),
       server('hog', 'greedy', { more: { pool: { maxMemoryMb: 200, hardMemoryMb: 350 } } }),
       server('loud', 'greedy'),
       server('waits', 'never-answers'),
+      { name: 'far', http: { url: far.url } },
     ],
     limits: { maxLinesPerSecond: 2000 },
     listen: { adminToken: TOKEN },
   });
 });
-after(() => lockkeeper?.stop());
+after(async () => {
+  await lockkeeper?.stop();
+  await far?.close();
+});
 
 describe('a server that keeps memory', () => {
   it('is replaced when it is free, and its caller notices nothing', async () => {
@@ -82,6 +89,18 @@ describe('a server that floods its output', () => {
     assert.match(textOf(failed), /\(flooded its output: more than 2000 lines a second\); it may have run in part/);
     await counted('lockkeeper_pool_crashes_total{tenant="acme",server="loud",reason="flood"} 1\n');
     assert.equal(await say('good'), 'x');
+  });
+
+  it('by URL too', async () => {
+    const method = 'notifications/message';
+    far.when('tools/call', (reply) => {
+      const stream = reply.stream();
+      for (let n = 0; n < 21_000; n++)
+        stream.event({ data: { jsonrpc: '2.0', method, params: { level: 'debug', n } } });
+    });
+    const failed = await call(ask('far'), 'echo');
+    assert.match(textOf(failed), /\(flooded its output: more than 2000 events a second\); it may have run in part/);
+    await counted('lockkeeper_pool_crashes_total{tenant="acme",server="far",reason="flood"} 1\n');
   });
 });
 

@@ -91,22 +91,23 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   const self = processName('self');
   const cgroups = self === null ? null : openCgroups(config.current().children.cgroup, self, isOrphan);
   const guard = self === null ? null : createGuard({ self, path: deps.host.path, tmpDir });
+  const rates = () => {
+    const { maxLinesPerSecond, maxBytesPerSecond } = config.current().limits;
+    return { linesPerSecond: maxLinesPerSecond, bytesPerSecond: maxBytesPerSecond };
+  };
   const spawn = createSpawn({
     ...{ clock, log, guard },
     host: { ...deps.host, tmpDir },
     token: randomToken,
     maxLineBytes: () => config.current().limits.maxLineBytes,
-    cgroups,
-    rates: () => {
-      const { maxLinesPerSecond, maxBytesPerSecond } = config.current().limits;
-      return { linesPerSecond: maxLinesPerSecond, bytesPerSecond: maxBytesPerSecond };
-    },
+    ...{ cgroups, rates },
     // A call may run from here on, so its gateway must know (design §4 `started`).
     beforeWrite: () => server.flush(),
   });
   const remote = createRemote({
     ...{ clock, log, version: VERSION, token: randomToken },
     maxLineBytes: () => config.current().limits.maxLineBytes,
+    rates,
     beforeWrite: () => server.flush(),
     connector: () => connector,
   });

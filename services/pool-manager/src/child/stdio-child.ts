@@ -16,7 +16,7 @@ import { createRedactor } from './pipes/redact.ts';
 import { StderrRing } from './pipes/stderr-ring.ts';
 import { StdinQueue } from './pipes/stdin-queue.ts';
 import { StdoutLines } from './pipes/stdout-lines.ts';
-import { type Rates, StdoutRate } from './pipes/stdout-rate.ts';
+import { OutputRate, type Rates } from './pipes/stdout-rate.ts';
 
 export interface Patience {
   /** From the end of stdin to SIGTERM. */
@@ -77,7 +77,7 @@ export class StdioChild implements Child {
       maxLineBytes: parts.maxLineBytes,
       events: parts.events,
       redactor,
-      rate: parts.rates === null ? null : new StdoutRate(parts.rates, parts.clock),
+      rate: parts.rates === null ? null : new OutputRate(parts.rates, 'lines', parts.clock),
       hopeless: (why, cause) => this.abort(why, cause),
     });
     this.stdin = this.wire();

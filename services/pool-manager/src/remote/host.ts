@@ -22,6 +22,8 @@ export interface RemoteHost {
   readonly events: ChildEvents;
   readonly valve: Valve;
   readonly maxLineBytes: number;
+  /** So much has come on its streams: a session that floods is ended (auth-security I-13). */
+  spend(events: number, bytes: number): void;
   /** Right before a message is sent: a call may run from here on (design §4 `started`). */
   beforeWrite(): void;
 }

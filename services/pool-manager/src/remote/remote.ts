@@ -2,6 +2,7 @@
 
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Clock } from '@lockkeeper/state/clock';
+import type { Rates } from '../child/pipes/stdout-rate.ts';
 import type { Connector, Log } from '../raise/contract.ts';
 import type { RemoteSpawn } from './contract.ts';
 import { createRemoteDoors } from './fetch/doors.ts';
@@ -13,6 +14,7 @@ export interface RemoteDeps {
   readonly version: string;
   readonly token: () => string;
   readonly maxLineBytes: () => number;
+  readonly rates: () => Rates;
   /** Right before a message is sent. */
   readonly beforeWrite: () => void;
   /** Asked only later: it is made of this. */
@@ -25,7 +27,7 @@ export interface Remote {
 }
 
 export function createRemote(deps: RemoteDeps): Remote {
-  const { clock, log, token, maxLineBytes, beforeWrite } = deps;
+  const { clock, log, token, maxLineBytes, rates, beforeWrite } = deps;
 
   /** `server/discover` or `initialize`, whichever its era has: what a real client begins with (GB-013). */
   async function probe(spec: ServerSpec): Promise<void> {
@@ -34,6 +36,6 @@ export function createRemote(deps: RemoteDeps): Remote {
   }
 
   const doors = createRemoteDoors({ clock, log, userAgent: `lockkeeper/${deps.version}`, probe });
-  const spawn = createRemoteSpawn({ doors, clock, log, token, maxLineBytes, beforeWrite });
+  const spawn = createRemoteSpawn({ doors, clock, log, token, maxLineBytes, rates, beforeWrite });
   return { spawn, close: () => doors.close() };
 }

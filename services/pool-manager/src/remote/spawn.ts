@@ -4,11 +4,12 @@
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Child } from '../child/contract.ts';
+import { OutputRate, type Rates } from '../child/pipes/stdout-rate.ts';
 import type { Log } from '../raise/contract.ts';
-import type { RemoteDoors, RemoteSpawn } from './contract.ts';
+import type { RemoteDoors, RemoteSpawn, Way } from './contract.ts';
 import type { RemoteHost } from './host.ts';
 import { ModernChild } from './modern/modern-child.ts';
-import { createToolHeaders } from './modern/tool-headers.ts';
+import { createToolHeaders, type ToolHeaders } from './modern/tool-headers.ts';
 import { createPinnedDoor } from './pinned-door.ts';
 import { createSeats } from './seats.ts';
 import { SseChild } from './sse/sse-child.ts';
@@ -22,6 +23,8 @@ export interface RemoteSpawnDeps {
   readonly maxLineBytes: () => number;
   /** Fresh at each call. */
   readonly token: () => string;
+  /** Of events for lines. Absent: as fast as they can. */
+  readonly rates?: () => Rates;
   readonly beforeWrite?: () => void;
 }
 
@@ -36,6 +39,7 @@ export function createRemoteSpawn(deps: RemoteSpawnDeps): RemoteSpawn {
     const own = way === 'streamable' ? createPinnedDoor(doorOf(spec, deps.token()), shared) : null;
     const seats = places.of(spec, http.maxConnections);
     const leave = seats.join(() => events.room?.());
+    const rate = deps.rates === undefined ? null : new OutputRate(deps.rates(), 'events', deps.clock);
     const host: RemoteHost = {
       spec,
       http,
@@ -51,17 +55,26 @@ export function createRemoteSpawn(deps: RemoteSpawnDeps): RemoteSpawn {
       events,
       valve: createValve(),
       maxLineBytes: deps.maxLineBytes(),
+      spend(events, bytes) {
+        const flood = rate?.spend(events, bytes) ?? null;
+        if (flood !== null) void child.stop(flood, undefined, 'flood');
+      },
       beforeWrite: deps.beforeWrite ?? (() => {}),
     };
-    switch (way) {
-      case 'modern':
-        return new ModernChild(host, tools.of(spec));
-      case 'streamable':
-        return new StreamableChild(host);
-      case 'sse':
-        return new SseChild(host);
-    }
+    const child = childOf(way, host, tools);
+    return child;
   };
+}
+
+function childOf(way: Way, host: RemoteHost, tools: ToolHeaders): Child {
+  switch (way) {
+    case 'modern':
+      return new ModernChild(host, tools.of(host.spec));
+    case 'streamable':
+      return new StreamableChild(host);
+    case 'sse':
+      return new SseChild(host);
+  }
 }
 
 function httpOf(spec: ServerSpec): NonNullable<ServerSpec['http']> {

@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { StdoutRate } from '../../src/child/pipes/stdout-rate.ts';
+import { OutputRate } from '../../src/child/pipes/stdout-rate.ts';
 import { ManualClock } from '../pool/stage.ts';
 import { fixture, start, testSpawn } from './started.ts';
 
 describe('the rate', () => {
   it('lets ten seconds’ worth through at once, and then what comes in by the second', () => {
     const clock = new ManualClock();
-    const rate = new StdoutRate({ linesPerSecond: 100, bytesPerSecond: 1000 }, clock);
+    const rate = new OutputRate({ linesPerSecond: 100, bytesPerSecond: 1000 }, 'lines', clock);
     assert.equal(rate.spend(1000, 10_000), null);
     assert.equal(rate.spend(1, 0), 'flooded its output: more than 100 lines a second');
     clock.time += 5_000;
@@ -22,7 +22,7 @@ describe('the rate', () => {
 
   it('is not upset by a clock that goes back', () => {
     const clock = new ManualClock();
-    const rate = new StdoutRate({ linesPerSecond: 1, bytesPerSecond: 1 }, clock);
+    const rate = new OutputRate({ linesPerSecond: 1, bytesPerSecond: 1 }, 'lines', clock);
     clock.time -= 60_000;
     assert.equal(rate.spend(10, 10), null);
   });

@@ -21,6 +21,7 @@ test('GB-013: where callers were turned away, a real request of our own finds ou
   const remote = createRemote({
     ...{ clock: systemClock, log: notedLog(), version: 'test', beforeWrite: () => {} },
     token: () => 'session',
+    rates: () => ({ linesPerSecond: 50_000, bytesPerSecond: 1e9 }),
     maxLineBytes: () => 1_000_000,
     connector: () => connector,
   });

@@ -5,6 +5,7 @@ import type { HttpSpec } from '@lockkeeper/protocol/config/settings';
 import { type Clock, systemClock } from '@lockkeeper/state/clock';
 import { eventually } from '../../../../test/harness/eventually.ts';
 import type { Child, ExitReason, RequestFailure } from '../../src/child/contract.ts';
+import type { Rates } from '../../src/child/pipes/stdout-rate.ts';
 import type { Way } from '../../src/remote/contract.ts';
 import { createRemoteSpawn } from '../../src/remote/spawn.ts';
 import { bodyOf, createStage, remoteSpec } from './fetch/stage.ts';
@@ -61,6 +62,7 @@ export interface StageOptions {
   readonly http?: Partial<HttpSpec>;
   readonly path?: string;
   readonly clock?: Clock;
+  readonly rates?: Rates;
 }
 
 export async function createSession(way: Way, script: Script, options: StageOptions = {}): Promise<SessionStage> {
@@ -89,6 +91,7 @@ export async function createSession(way: Way, script: Script, options: StageOpti
     log: { debug: () => {}, info: () => {}, warn: () => {} },
     maxLineBytes: () => options.maxLineBytes ?? 1_000_000,
     token: () => `session-${++tokens}`,
+    ...(options.rates && { rates: () => options.rates! }),
   });
   const child = spawn(
     remoteSpec(url, options.http ?? {}),

@@ -40,6 +40,7 @@ function node(more: Partial<ConnectorDeps> = {}) {
   const remote = createRemote({
     ...{ clock, log: notedLog(), version: 'test', beforeWrite: () => {} },
     token: () => `session-${token++}`,
+    rates: () => ({ linesPerSecond: 50_000, bytesPerSecond: 1e9 }),
     maxLineBytes: () => 1_000_000,
     connector: () => connector,
   });

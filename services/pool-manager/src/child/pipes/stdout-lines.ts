@@ -7,7 +7,7 @@ import { createLineSplitter, type LineSplitter, type LongLine } from '@lockkeepe
 import { scanLine } from '../../raise/wire/message.ts';
 import type { ChildEvents, ExitCause } from '../contract.ts';
 import { escapeControls, type Redactor } from './redact.ts';
-import type { StdoutRate } from './stdout-rate.ts';
+import type { OutputRate } from './stdout-rate.ts';
 
 /** So many in a row are worth a word to the operator (auth-security I-13) … */
 const UNHEALTHY_ROW = 10;
@@ -25,7 +25,7 @@ export interface StdoutDeps {
   readonly events: Pick<ChildEvents, 'line' | 'fault'>;
   readonly redactor: Redactor;
   /** Null: as fast as it can. */
-  readonly rate: StdoutRate | null;
+  readonly rate: OutputRate | null;
   /** The child cannot be listened to any longer. */
   readonly hopeless: (why: string, cause: ExitCause) => void;
 }

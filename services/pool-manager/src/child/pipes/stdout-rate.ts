@@ -1,5 +1,5 @@
-// How fast a child may talk (auth-security I-13, T-60): so many lines and bytes a second, averaged over ten, so that bursts
-// are free. Every line costs this process time that is everybody's.
+// How fast a server may talk (auth-security I-13, T-60): so many lines of its stdout, or events on its streams, and bytes a
+// second, averaged over ten, so that bursts are free. Each costs this process time that is everybody's.
 
 import type { Clock } from '@lockkeeper/state/clock';
 
@@ -10,15 +10,17 @@ export interface Rates {
 
 const SECONDS = 10;
 
-export class StdoutRate {
+export class OutputRate {
   private readonly rates: Rates;
+  private readonly unit: 'lines' | 'events';
   private readonly clock: Clock;
   private lines: number;
   private bytes: number;
   private at: number;
 
-  constructor(rates: Rates, clock: Clock) {
+  constructor(rates: Rates, unit: 'lines' | 'events', clock: Clock) {
     this.rates = rates;
+    this.unit = unit;
     this.clock = clock;
     this.lines = rates.linesPerSecond * SECONDS;
     this.bytes = rates.bytesPerSecond * SECONDS;
@@ -33,7 +35,7 @@ export class StdoutRate {
     this.at = now;
     this.lines = Math.min(this.lines + passed * linesPerSecond, linesPerSecond * SECONDS) - lines;
     this.bytes = Math.min(this.bytes + passed * bytesPerSecond, bytesPerSecond * SECONDS) - bytes;
-    if (this.lines < 0) return `flooded its output: more than ${linesPerSecond} lines a second`;
+    if (this.lines < 0) return `flooded its output: more than ${linesPerSecond} ${this.unit} a second`;
     return this.bytes < 0 ? `flooded its output: more than ${bytesPerSecond} bytes a second` : null;
   }
 }

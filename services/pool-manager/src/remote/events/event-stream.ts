@@ -37,6 +37,8 @@ export class EventStream {
   private fired = false;
   private lineEmpty = false;
   private afterCr = false;
+  /** In the chunk at hand. */
+  events = 0;
 
   constructor(maxBytes: number, sink: EventSink) {
     this.maxBytes = maxBytes;
@@ -47,6 +49,7 @@ export class EventStream {
       },
       onEvent: ({ event, data }) => {
         this.fired = true;
+        this.events++;
         this.event(event ?? '', data);
       },
       onRetry: (ms) => sink.retry(ms),
@@ -54,6 +57,7 @@ export class EventStream {
   }
 
   push(chunk: Uint8Array): void {
+    this.events = 0;
     const rest = this.skipping ? this.skip(chunk) : chunk;
     if (rest.length === 0) return;
     this.fired = false;

@@ -2,7 +2,7 @@
 // what the bodies carry. It has no session that could be lost; to cancel is to let go of the reply, and nothing is sent.
 
 import { findMember } from '@lockkeeper/protocol/json/scan';
-import type { Child, ExitReason, Line } from '../../child/contract.ts';
+import type { Child, ExitCause, ExitReason, Line } from '../../child/contract.ts';
 import { RemoteError } from '../contract.ts';
 import { createEnding } from '../ending.ts';
 import { failed, type RemoteHost } from '../host.ts';
@@ -61,8 +61,8 @@ export class ModernChild implements Child {
     return '';
   }
 
-  stop(why: string): Promise<void> {
-    this.ending.end('stopped', why);
+  stop(why: string, _how?: 'now', cause?: ExitCause): Promise<void> {
+    this.ending.end('stopped', why, cause);
     this.resume();
     for (const post of this.posts.values()) post.abort();
     return this.host.close();

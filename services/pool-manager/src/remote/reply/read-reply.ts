@@ -105,23 +105,16 @@ export async function readStream(host: RemoteHost, response: RemoteResponse, of:
       state.end ??= tooLarge(host);
     },
   });
-  const words = await pump(
-    host,
-    response,
-    (chunk) => {
-      stream.push(chunk);
-      return state.end === null;
-    },
-    of.mark,
-  );
+  const words = await pump(host, response, stream, () => state.end === null, of.mark);
   return state.end ?? { kind: 'cut', words };
 }
 
-/** Until `take` says no, then lets the rest go; or until the end, in words. */
+/** Until no more is wanted, then lets the rest go; or until the end, in words. */
 export async function pump(
   host: RemoteHost,
   response: RemoteResponse,
-  take: (chunk: Uint8Array) => boolean,
+  stream: EventStream,
+  more: () => boolean,
   mark?: Mark,
 ): Promise<string> {
   const chunks = response.body[Symbol.asyncIterator]();
@@ -130,7 +123,9 @@ export async function pump(
       const { done, value } = await chunks.next();
       if (host.valve.opened !== null) await host.valve.opened;
       if (done === true) return 'the stream of its reply ended before the answer';
-      if (!take(value)) {
+      stream.push(value);
+      host.spend(stream.events, value.length);
+      if (!more()) {
         const rest = linger(chunks, response, host.clock);
         if (mark !== undefined) mark.rest = rest;
         return '';

@@ -2,7 +2,7 @@
 // same origin for everything it is sent. What is lost with the stream is the session.
 
 import type { Timer } from '@lockkeeper/state/clock';
-import type { Child, ExitReason, Line, RequestFailure } from '../../child/contract.ts';
+import type { Child, ExitCause, ExitReason, Line, RequestFailure } from '../../child/contract.ts';
 import { RemoteError, type RemoteResponse } from '../contract.ts';
 import { createEnding } from '../ending.ts';
 import { EventStream } from '../events/event-stream.ts';
@@ -86,8 +86,8 @@ export class SseChild implements Child {
     return '';
   }
 
-  stop(why: string): Promise<void> {
-    this.over('stopped', why);
+  stop(why: string, _how?: 'now', cause?: ExitCause): Promise<void> {
+    this.over('stopped', why, cause);
     return this.stopping ?? Promise.resolve();
   }
 
@@ -189,7 +189,7 @@ export class SseChild implements Child {
         const { words } = failureOfStatus({ status, headers, now: host.clock.now() });
         return this.over('spawn-failed', status === 200 ? 'it did not answer with an event stream' : words);
       }
-      const words = await pump(host, response, this.reader());
+      const words = await this.read(response);
       this.over(
         'session-ended',
         words === '' ? 'it sent an event without end' : 'its stream, and with it its session, ended',
@@ -202,7 +202,7 @@ export class SseChild implements Child {
     }
   }
 
-  private reader(): (chunk: Uint8Array) => boolean {
+  private read(response: RemoteResponse): Promise<string> {
     const { host } = this;
     let readable = true;
     const stream = new EventStream(host.maxLineBytes, {
@@ -217,10 +217,7 @@ export class SseChild implements Child {
         readable &&= begun;
       },
     });
-    return (chunk) => {
-      stream.push(chunk);
-      return readable && this.exited === null;
-    };
+    return pump(host, response, stream, () => readable && this.exited === null);
   }
 
   /** The first one counts: a server that moves would take what is on its way. */
@@ -248,13 +245,13 @@ export class SseChild implements Child {
     host.events.line(said.line, said.found);
   }
 
-  private over(kind: ExitReason['kind'], words: string): void {
+  private over(kind: ExitReason['kind'], words: string, cause?: ExitCause): void {
     if (this.exited !== null) return;
     const failure: RequestFailure = { kind: 'session', words, mayHaveRun: true };
     const open = kind === 'session-ended' ? [...this.open.keys()] : [];
     this.open.clear();
     if (open.length > 0) process.nextTick(() => open.forEach((id) => void failed(this.host, id, failure)));
-    this.ending.end(kind, words);
+    this.ending.end(kind, words, cause);
     this.deadline?.clear();
     for (const timer of this.late) timer.clear();
     this.early.length = 0;

@@ -118,9 +118,6 @@ export class GetStream {
         readable &&= begun;
       },
     });
-    await pump(host, response, (chunk) => {
-      stream.push(chunk);
-      return readable;
-    });
+    await pump(host, response, stream, () => readable);
   }
 }

@@ -2,7 +2,7 @@
 // a POST; what it says comes on the replies, where it belongs to the request, and on its own stream, where it is nobody's.
 
 import type { Timer } from '@lockkeeper/state/clock';
-import type { Child, ExitReason, Line, RequestFailure } from '../../child/contract.ts';
+import type { Child, ExitCause, ExitReason, Line, RequestFailure } from '../../child/contract.ts';
 import { RemoteError } from '../contract.ts';
 import { createEnding } from '../ending.ts';
 import { failed, type RemoteHost } from '../host.ts';
@@ -85,8 +85,8 @@ export class StreamableChild implements Child {
     return '';
   }
 
-  stop(why: string): Promise<void> {
-    this.stopping ??= this.end('stopped', why);
+  stop(why: string, _how?: 'now', cause?: ExitCause): Promise<void> {
+    this.stopping ??= this.end('stopped', why, cause);
     return this.stopping;
   }
 
@@ -220,8 +220,8 @@ export class StreamableChild implements Child {
     this.host.log.warn({ server: this.host.spec.name, what, why }, 'a message did not reach the server');
   }
 
-  private async end(kind: ExitReason['kind'], words: string): Promise<void> {
-    this.ending.end(kind, words);
+  private async end(kind: ExitReason['kind'], words: string, cause?: ExitCause): Promise<void> {
+    this.ending.end(kind, words, cause);
     this.resume();
     this.losing?.clear();
     for (const timer of this.late) timer.clear();

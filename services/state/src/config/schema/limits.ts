@@ -17,13 +17,13 @@ export const LIMITS = group(
     ),
     maxResultBytes: count('Largest result of one exchange.', 1024, 1024 * MIB, 16 * MIB),
     maxLinesPerSecond: count(
-      'Lines that a server may write in a second, averaged over ten. One that floods is ended.',
+      'Lines that a server may write in a second, averaged over ten; by URL: events on the streams of one session. One that floods is ended.',
       10,
       10_000_000,
       50_000,
     ),
     maxBytesPerSecond: count(
-      'Bytes that a server may write in a second, averaged over ten. One that floods is ended.',
+      'Bytes that a server may write in a second, averaged over ten; by URL: on those streams. One that floods is ended.',
       65_536,
       1_099_511_627_776,
       512 * MIB,
