@@ -61,7 +61,7 @@ export function mayMark(): boolean {
 function limitsOf(pid: number | 'self'): string {
   const file = openSync(`/proc/${pid}/limits`, 'r');
   try {
-    return page.latin1Slice(0, readSync(file, page, 0, page.length, 0));
+    return page.toString('latin1', 0, readSync(file, page, 0, page.length, 0));
   } finally {
     closeSync(file);
   }
