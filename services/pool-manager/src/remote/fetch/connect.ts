@@ -18,7 +18,7 @@ export type Resolve = (
 export interface Connections {
   open: number;
   readonly waiting: Set<() => void>;
-  /** Somebody waits: one over which nothing runs may go, the one that has rested longest. */
+  /** Somebody waits: one over which nothing runs may go, of the door that was used longest ago. */
   makeRoom(): void;
 }
 
@@ -29,8 +29,6 @@ export interface GuardDeps {
   readonly resolve?: Resolve;
   /** Connections of this server that stand or are being made, on whatever door. */
   readonly count: Connections;
-  /** Of this door. */
-  readonly sockets: Set<Socket>;
 }
 
 const systemResolve: Resolve = (host, done) =>
@@ -91,11 +89,7 @@ export function createGuard(http: HttpSpec, deps: GuardDeps, allowH2: boolean): 
     };
     try {
       const socket = connect(options, done) as unknown as Socket;
-      deps.sockets.add(socket);
-      socket.once('close', () => {
-        deps.sockets.delete(socket);
-        ended();
-      });
+      socket.once('close', ended);
       return socket;
     } catch (error) {
       ended();

@@ -1,7 +1,6 @@
 // One way out to one server: a bounded pool of guarded connections that is there while it is used. Whether a request may
 // have reached the server is known from when it is handed to a connection.
 
-import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { HttpSpec } from '@lockkeeper/protocol/config/settings';
@@ -13,6 +12,7 @@ import { failureOf, GIVEN_UP } from './failure.ts';
 import { requestHeaders } from './headers.ts';
 import { redirectTarget } from './redirect.ts';
 import { discardBody, responseOf } from './response.ts';
+import { createResting } from './resting.ts';
 
 export interface DoorDeps {
   readonly http: HttpSpec;
@@ -24,7 +24,6 @@ export interface DoorDeps {
   readonly userAgent: string;
   readonly credentials: Credentials;
   readonly breaker: Breaker;
-  readonly sockets: Set<Socket>;
   used(): void;
   /** A request is over, and its connection at rest. */
   rested(): void;
@@ -33,7 +32,7 @@ export interface DoorDeps {
 }
 
 export interface Door extends RemoteDoor {
-  /** Ends one connection; false: it has none, or one that is in use. */
+  /** Ends one connection; false: it has none but those in use. */
   letGo(): boolean;
 }
 
@@ -47,9 +46,11 @@ type Begun = { begun?: () => void; over?: () => void };
 export function createDoor(deps: DoorDeps): Door {
   const { http } = deps;
   const home = new URL(http.url);
+  const resting = createResting(deps.connect);
   const pool = new Pool(home.origin, {
     connections: http.maxConnections,
     connect: deps.connect,
+    factory: resting.factory,
     allowH2: deps.pinned,
     headersTimeout: http.headersMs,
     bodyTimeout: http.idleStreamMs,
@@ -119,13 +120,7 @@ export function createDoor(deps: DoorDeps): Door {
 
   return {
     send,
-    letGo() {
-      const [socket] = deps.sockets;
-      if (socket === undefined || pool.stats.size > 0) return false;
-      deps.sockets.delete(socket);
-      socket.destroy();
-      return true;
-    },
+    letGo: resting.letGo,
     close() {
       if (closing === null) {
         closing = pool.destroy().catch(() => {});

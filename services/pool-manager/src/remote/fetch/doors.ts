@@ -1,6 +1,5 @@
 // All doors of this node: one a configuration, shared, and those of sessions that need a connection of their own.
 
-import type { Socket } from 'node:net';
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import { serverId } from '@lockkeeper/protocol/config/settings';
 import { type Clock, systemClock } from '@lockkeeper/state/clock';
@@ -54,17 +53,14 @@ export function createRemoteDoors(deps: DoorsDeps): RemoteDoors {
     if (http === undefined) throw new Error(`${spec.name} is not a remote server`);
     const id = idOf(spec);
     const common = commonOf(spec, id);
-    const sockets = new Set<Socket>();
     const pinned = session !== undefined;
     const { log, resolve, userAgent, credentials = STATIC_CREDENTIALS } = deps;
-    const more = { sockets, ...(resolve && { resolve }) };
-    const guard = createGuard(http, { log, server: spec.name, count: common, ...more }, pinned);
+    const guard = createGuard(http, { log, server: spec.name, count: common, ...(resolve && { resolve }) }, pinned);
     const door = createDoor({
       ...{ http, connect: guard, pinned, userAgent },
       keepAliveMs: pinned ? SESSION_KEEP_ALIVE_MS : KEEP_ALIVE_MS,
       credentials: credentials.of(spec, session),
       breaker: common.breaker,
-      sockets,
       used() {
         common.doors.delete(door);
         common.doors.add(door);

@@ -237,6 +237,24 @@ test('who finds all connections in use waits for one, as long as for a connectio
   assert.equal(await last[1], 'x');
 });
 
+test('a connection that rests beside one in use gives way to a session that has none', async () => {
+  const held: (() => void)[] = [];
+  const server = await stage.serve((_request, response) => void held.push(() => response.end('x')));
+  const doors = stage.doors();
+  const spec = remoteSpec(`http://127.0.0.1:${server.port}/mcp`, { maxConnections: 3, connectMs: 1_000 });
+  const shared = doors.doorOf(spec);
+  const burst = [ask(shared), ask(shared), ask(shared)];
+  await eventually(() => held.length === 3);
+  for (const end of held.splice(1)) end();
+  await Promise.race(burst);
+  const sessions = [ask(doors.doorOf(spec, 's1')), ask(doors.doorOf(spec, 's2'))];
+  await eventually(() => held.length === 3);
+  // What was under way all the while was not touched.
+  for (const end of held.splice(0)) end();
+  assert.deepEqual(await Promise.all([...burst, ...sessions]), ['x', 'x', 'x', 'x', 'x']);
+  assert.equal(server.sockets(), 5);
+});
+
 test('a closed door ends what runs over it and takes nothing more', async () => {
   const { port } = await stage.serve(() => {});
   const door = stage.doors().doorOf(remoteSpec(`http://127.0.0.1:${port}/mcp`));
