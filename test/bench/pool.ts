@@ -101,7 +101,8 @@ async function idlePeople(stage: PoolStage, what: string, one: (who: string) => 
     await reaped(stage);
     await new Promise((over) => setTimeout(over, RESTS_MS));
   };
-  await everyone(Math.ceil(IDLE / 10), (i) => one(`${what} before ${i}`));
+  // As many, so that what the compiler and the tables keep once and for all is there already.
+  await everyone(IDLE, (i) => one(`${what} before ${i}`));
   await rested();
   const before = await weigh(stage);
   await everyone(IDLE, (i) => one(`${what} ${i}`));
