@@ -22,9 +22,11 @@ describe('a node drains', () => {
   let gateway: TestGateway;
   let nodes: TestNode[];
   let held: { node: string; reply: StreamReply }[];
+  let warned: string[];
 
   beforeEach(async () => {
-    cluster = createCluster();
+    warned = [];
+    cluster = createCluster((words, level) => level === 'warn' && warned.push(words));
     held = [];
     const holding = (node: string) => ({
       ...dispatcherOf((_head, _body, reply) => {
@@ -39,6 +41,19 @@ describe('a node drains', () => {
 
   const call = (change: Parameters<typeof request>[0] = {}) => gateway.link.call(request(change), deaf, nobodyLeaves());
   const finish = (i: number) => held[i]!.reply.result({ resultType: 'complete' }, Buffer.from(held[i]!.node));
+
+  test('and goes, or its gateway goes: nobody is warned of that; of a node that goes without a word, once', async () => {
+    const [drains, dies] = nodes as [TestNode, TestNode];
+    const other = await cluster.gateway();
+    await drains.server.close();
+    await drains.stop();
+    await eventually(() => gateway.link.nodes() === 1);
+    await other.stop();
+    assert.deepEqual(warned, []);
+    await dies.kill();
+    await eventually(() => gateway.link.nodes() === 0);
+    assert.match(warned.join(), /^gateway: no connection to node n2: \S[^,]*$/);
+  });
 
   test('what it had begun and may not end is done elsewhere, if it has no side effects', async () => {
     const draining = { reason: 'draining', code: -32603, message: 'drained', mayHaveRun: true } as const;

@@ -52,8 +52,9 @@ export interface Cluster {
   stop(): Promise<void>;
 }
 
-export function createCluster(log: (words: string) => void = quiet): Cluster {
-  const store = createMemoryStore({ clock: systemClock, warn: log });
+export function createCluster(log: (words: string, level?: 'info' | 'warn') => void = quiet): Cluster {
+  const warn = (words: string) => log(words, 'warn');
+  const store = createMemoryStore({ clock: systemClock, warn });
   const stops: (() => Promise<void>)[] = [];
 
   async function node(id: string, dispatcher: Dispatcher, options: NodeOptions = {}): Promise<TestNode> {
@@ -67,13 +68,13 @@ export function createCluster(log: (words: string) => void = quiet): Cluster {
       nonce: randomToken,
       clock: systemClock,
       listen: { host: '127.0.0.1', port: 0 },
-      log: (_level, words) => log(`${id}: ${words}`),
+      log: (level, words) => log(`${id}: ${words}`, level),
       ...rest,
       incarnation,
     });
     const address = await server.start();
     const record = { id, incarnation: incarnation(), address, draining: false };
-    const registration = await registerNode({ store, clock: systemClock, warn: log }, record);
+    const registration = await registerNode({ store, clock: systemClock, warn }, record);
     const stop = async () => {
       await registration.close();
       await server.destroy();
@@ -84,7 +85,7 @@ export function createCluster(log: (words: string) => void = quiet): Cluster {
 
   async function gateway(options: GatewayOptions = {}): Promise<TestGateway> {
     const { secret = SECRET, sees, ...rest } = options;
-    const watch = createNodeWatch({ store, clock: systemClock, warn: log });
+    const watch = createNodeWatch({ store, clock: systemClock, warn });
     await watch.start();
     const seen = sees?.map((n) => n.registration.current());
     const link = createLink({
@@ -94,7 +95,7 @@ export function createCluster(log: (words: string) => void = quiet): Cluster {
       nonce: randomToken,
       random: Math.random,
       clock: systemClock,
-      log: (_level, words) => log(`gateway: ${words}`),
+      log: (level, words) => log(`gateway: ${words}`, level),
       ...rest,
     });
     await link.start();

@@ -128,8 +128,9 @@ export class NodePeer {
     this.channel = null;
     this.#failures += 1;
     if (this.#wanted) this.#retryLater();
-    // A node that stays away is said once, not at every attempt.
-    if (this.#failures < 2) this.#deps.log('warn', `no connection to node ${this.id}: ${reason}`);
+    // A node that stays away is said once, not at every attempt; one that drained, or that we let go, leaves as it should.
+    const level = this.draining || !this.#wanted ? 'info' : 'warn';
+    if (this.#failures < 2) this.#deps.log(level, `no connection to node ${this.id}: ${reason}`);
     this.#deps.changed();
   }
 
