@@ -39,7 +39,8 @@ export function nextAsk(message: Located, again: Again): Ask {
   const bytes = objectOf([own, state, again.answers === undefined ? '' : responsesOf(again.answers)]);
   const params = scan(bytes).members;
   return {
-    ...firstAsk({ ...message, bytes, params, span: { start: 0, end: bytes.length } }, true),
+    // Where `_meta` has its members is another place now.
+    ...firstAsk({ ...message, bytes, params, meta: undefined, span: { start: 0, end: bytes.length } }, true),
     bytes,
     params,
     ...(again.wait === true ? { wait: true } : {}),
