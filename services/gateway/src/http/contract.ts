@@ -23,24 +23,21 @@ export interface Located {
   readonly span: Span;
 }
 
+/** In pieces it is sent as they are: large ones are not copied. */
+export type Body = Uint8Array | string | readonly Uint8Array[];
+
 export interface SseStream {
   /** One event; `name` and `id` only for legacy streams. False: the client reads slower than we write. */
-  send(
-    data: Uint8Array | string,
-    fields?: { readonly id?: string; readonly name?: string; readonly retry?: number },
-  ): boolean;
+  send(data: Body, fields?: { readonly id?: string; readonly name?: string; readonly retry?: number }): boolean;
   comment(): void;
   end(): void;
   readonly bufferedBytes: number;
   readonly closed: boolean;
 }
 
-export type Body = Uint8Array | string | readonly Uint8Array[];
-
 export interface HttpOut {
   /** What the client's Accept allows; no header and any wildcard allow both (GB-147). */
   readonly accepts: Accepts;
-  /** A body in pieces is sent as they are: large ones are not copied. */
   json(status: number, body: Body, headers?: Record<string, string>): void;
   empty(status: number, headers?: Record<string, string>): void;
   /** Commits 200 text/event-stream. Keep-alive comments are the rim's business. */

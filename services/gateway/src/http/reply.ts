@@ -4,6 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Accepts, readAccept } from './accept.ts';
 import type { Body, HttpOut, SseStream } from './contract.ts';
+import { byteLength } from './pieces.ts';
 import { createSse } from './sse.ts';
 import type { Wheel } from './wheel.ts';
 
@@ -165,11 +166,6 @@ function leavesBody(request: IncomingMessage): boolean {
 
 function bufferOf(body: Uint8Array): Buffer {
   return body instanceof Buffer ? body : Buffer.from(body.buffer, body.byteOffset, body.length);
-}
-
-function byteLength(body: Body): number {
-  if (typeof body === 'string') return Buffer.byteLength(body);
-  return body instanceof Uint8Array ? body.length : body.reduce((sum, piece) => sum + piece.length, 0);
 }
 
 function ignore(): void {

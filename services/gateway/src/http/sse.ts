@@ -2,7 +2,7 @@
 // was written for a beat or two is let go; what waits for it would grow without bound (auth-security.md T-47).
 
 import type { ServerResponse } from 'node:http';
-import type { SseStream } from './contract.ts';
+import type { Body, SseStream } from './contract.ts';
 import type { Beating } from './wheel.ts';
 
 const JOIN_BYTES = 16 * 1024;
@@ -36,18 +36,20 @@ class Sse implements SseStream, Beating {
     return this.response.writableLength;
   }
 
-  send(
-    data: Uint8Array | string,
-    fields?: { readonly id?: string; readonly name?: string; readonly retry?: number },
-  ): boolean {
+  send(data: Body, fields?: { readonly id?: string; readonly name?: string; readonly retry?: number }): boolean {
     if (this.closed) return false;
     this.quiet = false;
-    const bytes = oneLine(typeof data === 'string' ? Buffer.from(data) : data);
     const prefix = fields === undefined ? DATA : Buffer.from(`${prefixOf(fields)}data: `);
+    if (typeof data !== 'string' && !(data instanceof Uint8Array)) return this.write(prefix, data);
+    const bytes = oneLine(typeof data === 'string' ? Buffer.from(data) : data);
     if (bytes.length <= JOIN_BYTES) return this.response.write(Buffer.concat([prefix, bytes, END]));
+    return this.write(prefix, [bytes]);
+  }
+
+  private write(prefix: Uint8Array, pieces: readonly Uint8Array[]): boolean {
     this.response.cork();
     this.response.write(prefix);
-    this.response.write(bytes);
+    for (const piece of pieces) if (piece.length > 0) this.response.write(oneLine(piece));
     const flowing = this.response.write(END);
     this.response.uncork();
     return flowing;

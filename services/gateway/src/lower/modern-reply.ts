@@ -3,7 +3,6 @@
 // after a hold when it asked for events or takes nothing but SSE; and after one keep-alive period of silence, when
 // proxies would cut a mute connection (GB-074, GB-075). Never for a client that takes JSON only (GB-147).
 
-import { concat } from '@lockkeeper/protocol/json/compose';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { HttpOut, SseStream } from '../http/contract.ts';
 
@@ -74,7 +73,7 @@ class Reply implements ModernReply {
       return;
     }
     const target = stream ?? out.sse();
-    target.send(frame.length === 1 ? frame[0]! : concat(frame));
+    target.send(bodyOf(frame));
     target.end();
   }
 

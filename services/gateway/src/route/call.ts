@@ -1,8 +1,8 @@
 // The one hop: a resolved request goes through the link and its answer comes back, still modern, with an aggregate's
 // names and URIs in it (protocol.md §5.7).
 
-import { concat, objectOf } from '@lockkeeper/protocol/json/compose';
-import { findMember, type Member, membersOf, textOf } from '@lockkeeper/protocol/json/scan';
+import { concat } from '@lockkeeper/protocol/json/compose';
+import { findMember, type Member, membersIn, textOf } from '@lockkeeper/protocol/json/scan';
 import type { MethodFacts } from '@lockkeeper/protocol/mcp/methods';
 import type { Era } from '@lockkeeper/protocol/mcp/revision';
 import type { Answer, AnswerListener, Ask, Exchange } from '../exchange.ts';
@@ -146,12 +146,11 @@ export const NO_VALUES: Answer = {
  * answer rests on what a person said (protocol.md §2.8 #11).
  */
 function hinted(members: Uint8Array, retry: boolean): Uint8Array {
-  const whole = objectOf([members]);
-  const found = membersOf(whole, { start: 0, end: whole.length });
+  const found = membersIn(members);
   const ttl = findMember(found, 'ttlMs');
   const kept = found.filter((m) => m.key !== 'ttlMs' && m.key !== 'cacheScope');
-  const parts: (Uint8Array | string)[] = kept.flatMap((m) => [whole.subarray(m.keyStart, m.end), ',']);
-  return concat([...parts, `"ttlMs":${retry ? '0' : validTtl(whole, ttl)},"cacheScope":"private"`]);
+  const parts: (Uint8Array | string)[] = kept.flatMap((m) => [members.subarray(m.keyStart, m.end), ',']);
+  return concat([...parts, `"ttlMs":${retry ? '0' : validTtl(members, ttl)},"cacheScope":"private"`]);
 }
 
 function validTtl(bytes: Uint8Array, ttl: Member | undefined): string {

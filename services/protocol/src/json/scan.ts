@@ -74,6 +74,21 @@ export function membersOf(bytes: Uint8Array, span: Span): Member[] {
   return members;
 }
 
+/** Members that stand without their braces, of text that `scan` has accepted. */
+export function membersIn(bytes: Uint8Array): Member[] {
+  const s = new Scanner(bytes, LOOSE);
+  const members: Member[] = [];
+  let at = s.skipSpace(0);
+  while (at < bytes.length) {
+    const start = s.key(at);
+    const end = s.value(start, 1, null);
+    members.push({ key: decodeString(bytes, at, s.string(at)), keyStart: at, kind: kindAt(bytes, start), start, end });
+    at = s.skipSpace(end);
+    if (bytes[at] === 0x2c) at = s.skipSpace(at + 1);
+  }
+  return members;
+}
+
 /** Element spans of an array inside text that `scan` has accepted. */
 export function itemsOf(bytes: Uint8Array, span: Span): { kind: JsonKind; start: number; end: number }[] {
   const s = new Scanner(bytes, LOOSE);
@@ -246,7 +261,7 @@ class Scanner {
   }
 
   /** Start of the value whose key stands here. */
-  private key(at: number): number {
+  key(at: number): number {
     if (this.b[at] !== 0x22) throw new ScanError('syntax', at);
     const colon = this.skipSpace(this.string(at));
     if (this.b[colon] !== 0x3a) throw new ScanError('syntax', colon);
@@ -265,7 +280,7 @@ class Scanner {
     }
   }
 
-  private string(at: number): number {
+  string(at: number): number {
     const b = this.b;
     let i = at + 1;
     for (;;) {

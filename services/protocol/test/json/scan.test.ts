@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { applyEdits, bytesOf, membersWithout, objectOf } from '@lockkeeper/protocol/json/compose';
-import { findMember, itemsOf, membersOf, ScanError, scan, textOf } from '@lockkeeper/protocol/json/scan';
+import { findMember, itemsOf, membersIn, membersOf, ScanError, scan, textOf } from '@lockkeeper/protocol/json/scan';
 import fc from 'fast-check';
 
 const STRICT = { unique: true, maxDepth: 64 };
@@ -94,6 +94,22 @@ test('members are found with the text they stand in', () => {
   assert.deepEqual(
     itemsOf(bytes, x).map((i) => textOf(bytes, i)),
     ['1', '2'],
+  );
+});
+
+test('members without braces are those of the object they would be', () => {
+  const pairs = fc.array(fc.tuple(fc.string(), fc.jsonValue({ maxDepth: 2 })), { maxLength: 4 });
+  fc.assert(
+    fc.property(pairs, fc.constantFrom('', ' ', '\n\t'), (all, space) => {
+      const members = all.map(([k, v]) => `${JSON.stringify(k)}${space}:${space}${JSON.stringify(v)}`);
+      const text = `${space}${members.join(`${space},${space}`)}${space}`;
+      const shifted = membersIn(bytesOf(text)).map((m) => ({
+        ...m,
+        ...{ keyStart: m.keyStart + 1, start: m.start + 1, end: m.end + 1 },
+      }));
+      const whole = bytesOf(`{${text}}`);
+      assert.deepEqual(shifted, membersOf(whole, { start: 0, end: whole.length }));
+    }),
   );
 });
 

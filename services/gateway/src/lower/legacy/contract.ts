@@ -10,7 +10,7 @@ import type { Store } from '@lockkeeper/state/store';
 import type { Refusal } from '../../errors.ts';
 import type { AnswerFn, Authenticated, Exchange } from '../../exchange.ts';
 import type { Forgetting } from '../../forget.ts';
-import type { Located } from '../../http/contract.ts';
+import type { Body, Located } from '../../http/contract.ts';
 import type { Link } from '../../link/contract.ts';
 import type { Log } from '../../observe/logger.ts';
 import type { Recorder } from '../../observe/recorder.ts';
@@ -78,8 +78,11 @@ export interface LegacyCall {
   readonly taken?: { readonly fromSeq: number | undefined };
 }
 
+/** A JSON-RPC message as it goes out: whole, or in pieces where joining them would copy a large one. */
+export type Message = Exclude<Body, string>;
+
 /**
  * The response's text. Null when the client has cancelled and must not be sent one (protocol.md §2.5); `left` when
  * another replica answers the call.
  */
-export type Response = Uint8Array | null | 'left';
+export type Response = Message | null | 'left';

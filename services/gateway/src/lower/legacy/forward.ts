@@ -196,13 +196,8 @@ function lowerAnswer(call: LegacyCall, answer: Answer): Forwarded {
     const message = 'The server answered with a result of an unknown kind.';
     return refused(call, { reason: 'upstream-protocol', message });
   }
-  const result = lowerResult(
-    method ?? '',
-    call.caller.revision,
-    answer.members,
-    answer.meta,
-    call.ticket.route.legacyTasks,
-  );
+  const { members, meta } = answer;
+  const result = lowerResult(method ?? '', call.caller.revision, members, meta, call.ticket.route.legacyTasks);
   return { ...attributionOf(answer), response: resultText(idText ?? 'null', result), outcome: 'ok' };
 }
 

@@ -7,6 +7,7 @@ import { LEGACY_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import { atLeast } from '@lockkeeper/protocol/mcp/revision';
 import { readEnvelope } from '../../era/envelope.ts';
 import type { Refusal } from '../../errors.ts';
+import { byteLength } from '../../http/pieces.ts';
 import type { Recorder } from '../../observe/recorder.ts';
 import { mergeTrace } from '../../observe/trace.ts';
 import type { Session } from '../../session/record.ts';
@@ -59,10 +60,10 @@ export function createHandle(deps: HandleDeps): Handle {
       },
     );
     const done = await answerOf(call, method, (of) => deps.forward(of, envelope, recording.trace));
-    const bytesOut = done.response instanceof Uint8Array ? done.response.length : 0;
-    const { outcome, server, rule, detail } = done;
+    const { response, outcome, server, rule, detail } = done;
+    const bytesOut = response === null || response === 'left' ? 0 : byteLength(response);
     recording.end({ outcome, status: 200, bytesOut, server, rule, detail });
-    return done.response;
+    return response;
   };
 
   async function answerOf(call: LegacyCall, method: string, forward: Onward): Promise<Forwarded> {
@@ -142,7 +143,7 @@ const TWICE: Refusal = {
 };
 
 function empty(call: LegacyCall): Forwarded {
-  return { response: resultText(call.message.idText ?? 'null', '{}'), outcome: 'ok' };
+  return { response: resultText(call.message.idText ?? 'null', ['{}']), outcome: 'ok' };
 }
 
 function refused(call: LegacyCall, refusal: Refusal): Forwarded {

@@ -7,19 +7,20 @@ import { readEnvelope } from '../../era/envelope.ts';
 import type { Refusal } from '../../errors.ts';
 import type { Authenticated, Exchange } from '../../exchange.ts';
 import type { Located } from '../../http/contract.ts';
+import { byteLength } from '../../http/pieces.ts';
 import { mergeTrace } from '../../observe/trace.ts';
 import { cutClientCapabilities, cutImplementation, cutServerCapabilities } from '../../session/capabilities.ts';
 import { negotiate } from '../../session/negotiate.ts';
 import type { SessionRecord } from '../../session/record.ts';
 import type { Opened } from '../../session/sessions.ts';
-import type { InitializeInfo, LegacyDeps } from './contract.ts';
+import type { InitializeInfo, LegacyDeps, Message } from './contract.ts';
 import { exchangeOf } from './forward.ts';
 import { resultText } from './text.ts';
 
 export type Greeting = Pick<SessionRecord, 'capabilities' | 'clientInfo'> & { readonly revision: LegacyRevision };
 
 export type Initialized =
-  | { readonly kind: 'response'; readonly response: Uint8Array }
+  | { readonly kind: 'response'; readonly response: Message }
   | { readonly kind: 'refusal'; readonly refusal: Refusal };
 
 export interface InitializeTerms {
@@ -47,7 +48,7 @@ export function createInitialize(deps: Pick<LegacyDeps, 'initializeInfo' | 'reco
       trace: mergeTrace(ticket.trace, readEnvelope(message).trace),
     });
     const done = greeting.kind === 'refusal' ? greeting : await welcome(terms, greeting, recording.trace);
-    const bytesOut = done.kind === 'response' ? done.response.length : 0;
+    const bytesOut = done.kind === 'response' ? byteLength(done.response) : 0;
     recording.end({ outcome: done.kind === 'response' ? 'ok' : done.refusal.reason, status: null, bytesOut });
     return done;
   };
@@ -62,7 +63,7 @@ export function createInitialize(deps: Pick<LegacyDeps, 'initializeInfo' | 'reco
     if (kept.kind !== 'found') return refusalOf(kept);
     return {
       kind: 'response',
-      response: resultText(message.idText ?? 'null', resultOf(info, greeting.revision)),
+      response: resultText(message.idText ?? 'null', [resultOf(info, greeting.revision)]),
     };
   }
 

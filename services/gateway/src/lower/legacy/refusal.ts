@@ -2,19 +2,19 @@
 // or -32603, a missing resource is -32002, and the id of an unreadable request is null before 2025-11-25 (Part 7 #5).
 // Numbers and words are those of http/refuse.ts.
 
-import { objectOf } from '@lockkeeper/protocol/json/compose';
 import { INTERNAL_ERROR, RESOURCE_NOT_FOUND } from '@lockkeeper/protocol/jsonrpc/codes';
 import { atLeast } from '@lockkeeper/protocol/mcp/revision';
 import { type Refusal, row } from '../../errors.ts';
 import type { HttpOut } from '../../http/contract.ts';
 import { refusesAsResult, renderErrorText, retryHeaders, statusOf, toolErrorMembers } from '../../http/refuse.ts';
+import type { Message } from './contract.ts';
 import { resultText } from './text.ts';
 
 /** The response to one request that was refused behind the leg. HTTP has been or will be 200 (GB-096). */
-export function refusalResponse(refusal: Refusal, method: string, idText: string, xid: string): Uint8Array {
+export function refusalResponse(refusal: Refusal, method: string, idText: string, xid: string): Message {
   if (refusesAsResult(method, refusal) || (method === 'tools/call' && refusal.reason === 'capability')) {
     const { members, meta } = toolErrorMembers(refusal, xid);
-    return resultText(idText, objectOf([members, `"_meta":{${meta}}`]));
+    return resultText(idText, ['{', members, `,"_meta":{${meta}}}`]);
   }
   return renderErrorText(asLegacy(refusal), idText, xid, 'legacy');
 }

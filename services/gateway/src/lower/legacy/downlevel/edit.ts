@@ -8,6 +8,9 @@ import { itemsOf, type JsonKind, type Member, membersOf, type Span } from '@lock
 /** `keep` as it stands, `drop`, or the text of another value. */
 export type Change = 'keep' | 'drop' | Uint8Array | string;
 
+/** Text that is not put together yet. */
+export type Parts = readonly (Uint8Array | string)[];
+
 export interface Item extends Span {
   readonly kind: JsonKind;
 }
@@ -34,20 +37,30 @@ export function mapMembers(
   change: (member: Member) => Change,
   append?: string | Uint8Array,
 ): Uint8Array {
-  let touched = append !== undefined && append.length > 0;
-  const parts: (Uint8Array | string)[] = ['{'];
+  const parts = editMembers(bytes, members, change, append);
+  return parts === null ? raw(bytes, span) : concat(['{', ...parts, '}']);
+}
+
+/** The changed members as they go out, without braces, nothing copied yet. Null: nothing changes. */
+export function editMembers(
+  bytes: Uint8Array,
+  members: readonly Member[],
+  change: (member: Member) => Change,
+  append: string | Uint8Array = '',
+): Parts | null {
+  let touched = append.length > 0;
+  const parts: (Uint8Array | string)[] = [];
   for (const m of members) {
     const c = change(m);
     if (c !== 'keep') touched = true;
     if (c === 'drop') continue;
-    if (parts.length > 1) parts.push(',');
+    if (parts.length > 0) parts.push(',');
     if (c === 'keep') parts.push(bytes.subarray(m.keyStart, m.end));
     else parts.push(bytes.subarray(m.keyStart, m.start), c);
   }
-  if (!touched) return raw(bytes, span);
-  if (append !== undefined && append.length > 0) parts.push(parts.length > 1 ? ',' : '', append);
-  parts.push('}');
-  return concat(parts);
+  if (!touched) return null;
+  if (append.length > 0) parts.push(parts.length > 0 ? ',' : '', append);
+  return parts;
 }
 
 export function mapArray(

@@ -2,18 +2,18 @@
 // has is taken out, what the revision lacks is converted, everything else stays byte for byte. Pure.
 
 import { objectOf } from '@lockkeeper/protocol/json/compose';
-import { type Member, membersOf } from '@lockkeeper/protocol/json/scan';
+import { type Member, membersIn } from '@lockkeeper/protocol/json/scan';
 import { META_PREFIX, RELATED_TASK } from '@lockkeeper/protocol/mcp/meta';
 import { LEGACY_METHODS } from '@lockkeeper/protocol/mcp/methods';
 import { atLeast } from '@lockkeeper/protocol/mcp/revision';
 import { blocksUnchanged, lowerContents, lowerMessage } from './content.ts';
-import { type Change, changed, type Item, inside, mapArray, mapMembers, mapObject } from './edit.ts';
+import { type Change, changed, editMembers, type Item, inside, mapArray, mapObject, type Parts } from './edit.ts';
 import { lowerListed } from './fields.ts';
 import { lowerCallResult, lowerTools } from './tools.ts';
 
 /**
- * Members of the modern result in, the legacy result's object text out. `meta`: vendor `_meta` members. `bridged`: tasks
- * of 2025-11-25 are served, so what speaks of them stays.
+ * Members of the modern result in, the legacy result's object text out, in parts: of a large one nothing is copied.
+ * `meta`: vendor `_meta` members. `bridged`: tasks of 2025-11-25 are served, so what speaks of them stays.
  */
 export function lowerResult(
   method: string,
@@ -21,20 +21,21 @@ export function lowerResult(
   members: Uint8Array,
   meta?: string,
   bridged = false,
-): Uint8Array {
-  const lowered = lowerMembers(method, revision, members, bridged);
+): Parts {
+  const lowered = lowerMembers(method, revision, members, bridged) ?? [members];
   const vendor = meta === undefined ? '' : vendorMeta(meta, bridged);
-  return objectOf([inside(lowered), vendor === '' ? '' : `"_meta":{${vendor}}`]);
+  if (vendor === '') return ['{', ...lowered, '}'];
+  const comma = lowered.some((part) => part.length > 0) ? ',' : '';
+  return ['{', ...lowered, `${comma}"_meta":{${vendor}}}`];
 }
 
-function lowerMembers(method: string, revision: string, members: Uint8Array, bridged: boolean): Uint8Array {
-  const whole = objectOf([members]);
-  if (method === 'tools/call' || method === 'tasks/result') return lowerCallResult(whole, revision);
+/** Null: nothing changes. */
+function lowerMembers(method: string, revision: string, members: Uint8Array, bridged: boolean): Parts | null {
+  if (method === 'tools/call' || method === 'tasks/result') return lowerCallResult(members, revision);
   const cacheable = LEGACY_METHODS.get(method)?.cacheable === true;
-  const rule = ruleOf(method, whole, revision, bridged);
-  if (!cacheable && rule === null) return whole;
-  const span = { start: 0, end: whole.length };
-  return mapMembers(whole, span, membersOf(whole, span), (m) => {
+  const rule = ruleOf(method, members, revision, bridged);
+  if (!cacheable && rule === null) return null;
+  return editMembers(members, membersIn(members), (m) => {
     if (cacheable && (m.key === 'ttlMs' || m.key === 'cacheScope')) return 'drop';
     return rule === null ? 'keep' : rule(m);
   });

@@ -1,10 +1,29 @@
 // tools/list and tools/call for older revisions (protocol.md §1.6, §5.9).
 
 import { concat } from '@lockkeeper/protocol/json/compose';
-import { findMember, type Member, membersOf, parseSpan, stringOf, textOf } from '@lockkeeper/protocol/json/scan';
+import {
+  findMember,
+  type Member,
+  membersIn,
+  membersOf,
+  parseSpan,
+  stringOf,
+  textOf,
+} from '@lockkeeper/protocol/json/scan';
 import { atLeast } from '@lockkeeper/protocol/mcp/revision';
 import { blocksUnchanged, lowerBlocks, textsOf } from './content.ts';
-import { type Change, changed, type Item, mapArray, mapMembers, mapObject, mentions, raw } from './edit.ts';
+import {
+  type Change,
+  changed,
+  editMembers,
+  type Item,
+  mapArray,
+  mapMembers,
+  mapObject,
+  mentions,
+  type Parts,
+  raw,
+} from './edit.ts';
 import { FIELDS, knows } from './fields.ts';
 import { lowerOutputSchema } from './output-schema.ts';
 
@@ -63,18 +82,16 @@ function withTitle(bytes: Uint8Array, annotations: Member, title: string): Chang
   );
 }
 
-/** A CallToolResult's object text. */
-export function lowerCallResult(result: Uint8Array, revision: string): Uint8Array {
-  if (!callMayChange(result, revision)) return result;
-  const span = { start: 0, end: result.length };
-  const members = membersOf(result, span);
+/** The members of a CallToolResult; null: nothing changes. */
+export function lowerCallResult(result: Uint8Array, revision: string): Parts | null {
+  if (!callMayChange(result, revision)) return null;
+  const members = membersIn(result);
   const structured = findMember(members, 'structuredContent');
   const content = findMember(members, 'content');
   const keeps = atLeast(revision, STRUCTURED_SINCE);
   const extra = structured === undefined || keeps ? null : missingText(result, content, structured);
-  return mapMembers(
+  return editMembers(
     result,
-    span,
     members,
     (m) => {
       if (m.key === 'structuredContent') return keeps ? objectRooted(result, m) : 'drop';
@@ -87,7 +104,7 @@ export function lowerCallResult(result: Uint8Array, revision: string): Uint8Arra
 
 function callMayChange(result: Uint8Array, revision: string): boolean {
   if (!blocksUnchanged(revision) || mentions(result, '"structuredContent"')) return true;
-  return !startsWith(result, '{"content":');
+  return !startsWith(result, '"content":');
 }
 
 function startsWith(bytes: Uint8Array, text: string): boolean {

@@ -5,6 +5,7 @@
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Store } from '@lockkeeper/state/store';
 import type { Authenticated } from '../../../exchange.ts';
+import type { Body } from '../../../http/contract.ts';
 import type { Belongings } from '../../../session/belongings.ts';
 import { callKey } from '../../../session/keys.ts';
 import type { Presence } from '../../../session/presence.ts';
@@ -31,7 +32,7 @@ export interface Taking {
   /** The entry as it may be kept. */
   fit<E extends Entry>(entry: E): E;
   /** What is said of a call of which nothing is kept any more; '': nothing. */
-  forgotten(xid: string): string;
+  forgotten(xid: string): Body;
   /** Default: the leg's own. */
   readonly handle?: Handle;
   /** Default: at once. */
@@ -44,7 +45,7 @@ export interface Takeover {
   /** Sees to it that somebody lowers the calls of this stream, until stopped. */
   watch(taking: Taking): () => void;
   /** A response that was too large for the log. */
-  fetch(ticket: Authenticated, session: Session, xid: string): Promise<string>;
+  fetch(ticket: Authenticated, session: Session, xid: string): Promise<Body>;
 }
 
 export interface TakeoverDeps {
@@ -62,12 +63,10 @@ const MAX_MISSES = 3;
 /** A large response waits this long to be copied by the holder, which is this replica. */
 const LARGE_MS = 30_000;
 
-const decoder = new TextDecoder();
-
 export function createTakeover(deps: TakeoverDeps): Takeover {
   const { store, clock, failed } = deps;
   const running = new Set<string>();
-  const large = new Map<string, string>();
+  const large = new Map<string, Body>();
 
   async function read(session: Session, xid: string): Promise<{ text: string; record: CallRecord } | null> {
     const text = await store.get(callKey(session.record.tenant, session.id, xid));
@@ -99,7 +98,7 @@ export function createTakeover(deps: TakeoverDeps): Takeover {
     const call = { ticket: taking.ticket(), caller: callerOf(session), message, xid, voice, kept, taken };
     const response = await handle(call);
     if (response === 'left') return kept.leave();
-    const text = response === null ? '' : decoder.decode(response);
+    const text = response ?? '';
     const entry = taking.fit({ kind: 'response', xid, text });
     if (entry.text === null) {
       large.set(xid, text);
@@ -123,9 +122,9 @@ export function createTakeover(deps: TakeoverDeps): Takeover {
   function voiceOf(append: (entry: Entry) => Promise<void>): Voice {
     return {
       event(xid, seq, text) {
-        append({ kind: 'event', xid, seq: seq ?? null, text: decoder.decode(text) }).catch(() => undefined);
+        append({ kind: 'event', xid, seq: seq ?? null, text }).catch(() => undefined);
       },
-      say: (text, name) => append({ kind: 'said', name, text: decoder.decode(text) }),
+      say: (text, name) => append({ kind: 'said', name, text }),
     };
   }
 
@@ -179,7 +178,7 @@ export function createTakeover(deps: TakeoverDeps): Takeover {
         const taken = { fromSeq: Number.MAX_SAFE_INTEGER };
         const caller = callerOf(session);
         const response = await deps.handle({ ticket, caller, message, xid, voice: null, kept: null, taken });
-        return response === null || response === 'left' ? '' : decoder.decode(response);
+        return response === null || response === 'left' ? '' : response;
       } catch (error) {
         failed('large response', error);
         return '';

@@ -2,7 +2,8 @@
 // to its socket and ends with it. A logged one writes to the stream's log first and lets the holder copy, so that the
 // calls go on without the socket and another replica can take both (protocol.md §3.4, design §4 "Legacy streams").
 
-import type { SseStream } from '../../../http/contract.ts';
+import type { Body, SseStream } from '../../../http/contract.ts';
+import { byteLength } from '../../../http/pieces.ts';
 import type { Session } from '../../../session/record.ts';
 import type { KeptCall } from '../questions/record.ts';
 import { createSieve, type Entry, fitting } from './entry.ts';
@@ -35,7 +36,7 @@ export function plainChannel(stream: SseStream): Channel {
     async write(entry) {
       if (gone) throw new Error('the client has left');
       if (entry.kind === 'event' && stream.bufferedBytes > MAX_EVENT_BACKLOG) return;
-      if (entry.text !== null && entry.text !== '') stream.send(entry.text);
+      if (entry.text !== null && byteLength(entry.text) > 0) stream.send(entry.text);
     },
     async end() {
       stream.end();
@@ -131,7 +132,7 @@ export function loggedChannel(deps: LoggedDeps, socket: SseStream, terms: Logged
 
   return {
     write(entry) {
-      const size = entry.text?.length ?? 0;
+      const size = entry.text === null ? 0 : byteLength(entry.text);
       if (entry.kind === 'event' && pending > MAX_EVENT_BACKLOG) return Promise.resolve();
       pending += size;
       const writing = tail
@@ -171,7 +172,7 @@ export function loggedChannel(deps: LoggedDeps, socket: SseStream, terms: Logged
 }
 
 /** Events are dropped for a reader that lags; what must not be lost cuts it off in the end. */
-export function deliver(socket: SseStream, text: string, id: string, kind: Entry['kind']): void {
+export function deliver(socket: SseStream, text: Body, id: string, kind: Entry['kind']): void {
   if (kind === 'event' && socket.bufferedBytes > MAX_EVENT_BACKLOG) return;
   socket.send(text, { id });
   if (socket.bufferedBytes > MAX_BACKLOG) socket.end();

@@ -2,9 +2,12 @@
 // lower one exchange for a moment (design §4 "idempotent on xid + seq"), so each entry has a name and a sieve lets each
 // name through once, in the order of the log. Pure.
 
+import type { Body } from '../../../http/contract.ts';
+import { byteLength, textOfBody } from '../../../http/pieces.ts';
+
 interface Told {
   /** Null: too large for the log, to be had elsewhere. */
-  readonly text: string | null;
+  readonly text: Body | null;
 }
 
 export type Entry =
@@ -15,12 +18,12 @@ export type Entry =
   /** The response to one of the stream's calls; '' when the client has cancelled and gets none. */
   | ({ readonly kind: 'response'; readonly xid: string } & Told);
 
-/** Of an entry's text, in UTF-16 units; what is larger stays where it came from (design §4). */
-const MAX_TEXT = 256 * 1024;
+/** Of an entry's text; what is larger stays where it came from, and is never made a string of (design §4). */
+const MAX_BYTES = 256 * 1024;
 
 /** The entry as it may be kept. */
 export function fitting<E extends Entry>(entry: E): E {
-  return entry.text !== null && entry.text.length > MAX_TEXT ? { ...entry, text: null } : entry;
+  return entry.text !== null && byteLength(entry.text) > MAX_BYTES ? { ...entry, text: null } : entry;
 }
 
 /** The same for every copy of an entry. */
@@ -37,7 +40,9 @@ export function nameOf(entry: Entry): string {
 
 export function encodeEntry(entry: Entry): string {
   const name = nameOf(entry);
-  return entry.text === null ? `${name.charAt(0).toUpperCase()}${name.slice(1)}\n` : `${name}\n${entry.text}`;
+  return entry.text === null
+    ? `${name.charAt(0).toUpperCase()}${name.slice(1)}\n`
+    : `${name}\n${textOfBody(entry.text)}`;
 }
 
 /** Null for what no replica of ours wrote. */

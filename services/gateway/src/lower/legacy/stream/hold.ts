@@ -4,6 +4,8 @@
 
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Following, LogEntry, Store } from '@lockkeeper/state/store';
+import type { Body } from '../../../http/contract.ts';
+import { byteLength } from '../../../http/pieces.ts';
 import type { Hints } from '../../../session/hints.ts';
 import type { Random } from '../../../session/id.ts';
 import { streamHolderKey, streamLogKey } from '../../../session/keys.ts';
@@ -13,9 +15,9 @@ import { decodeEntry, type Entry, nameOf, type Sieve } from './entry.ts';
 import { eventId } from './event-id.ts';
 
 export interface Sink {
-  send(text: string, id: string, kind: Entry['kind']): void;
+  send(text: Body, id: string, kind: Entry['kind']): void;
   /** The response that was too large for the log; called where it was not lowered. Never rejects. */
-  fetch(xid: string): Promise<string>;
+  fetch(xid: string): Promise<Body>;
   /** All calls are answered and everything has been sent. */
   done(): void;
   /** Another holds it now, or the log cannot be followed: the socket is of no use. */
@@ -37,7 +39,7 @@ export interface Hold {
   /** Id of the last event sent. */
   lastId(): string;
   /** Keeps beside the log what is too large for it, until it has been sent. */
-  keep(entry: Entry, text: string): void;
+  keep(entry: Entry, text: Body): void;
   /** Idempotent. Nothing is sent afterwards. */
   release(): Promise<void>;
 }
@@ -118,7 +120,7 @@ export function createHolding(deps: HoldingDeps): Holding {
 
 interface Copier {
   take(entry: LogEntry): void;
-  keep(entry: Entry, text: string): void;
+  keep(entry: Entry, text: Body): void;
   lastId(): string;
 }
 
@@ -128,7 +130,7 @@ function createCopier(
   over: () => boolean,
   failed: HoldingDeps['failed'],
 ): Copier {
-  const kept = new Map<string, string>();
+  const kept = new Map<string, Body>();
   const queue: { readonly id: string; readonly entry: Entry }[] = [];
   let busy = false;
   let last = eventId(stream, after);
@@ -141,7 +143,7 @@ function createCopier(
         const { entry, id } = next;
         const text = entry.text ?? (await elsewhere(entry));
         if (over()) return;
-        if (text !== null && text !== '') sink.send(text, id, entry.kind);
+        if (text !== null && byteLength(text) > 0) sink.send(text, id, entry.kind);
         last = id;
         if (entry.kind === 'response' && calls.length > 0 && calls.every(sieve.answered)) sink.done();
       }
@@ -150,7 +152,7 @@ function createCopier(
     }
   }
 
-  async function elsewhere(entry: Entry): Promise<string | null> {
+  async function elsewhere(entry: Entry): Promise<Body | null> {
     const name = nameOf(entry);
     const text = kept.get(name);
     kept.delete(name);

@@ -2,16 +2,18 @@
 // the message as it goes out. A replica that takes a POST says so first, so that the holder of the stream knows which
 // answers are owed if that replica dies; copies of what two replicas said for a moment pass once (design §4). Pure.
 
+import type { Body } from '../../../http/contract.ts';
+import { byteLength, textOfBody } from '../../../http/pieces.ts';
 import type { Pending } from '../questions/takeover.ts';
 
 interface OfCall {
   readonly xid: string;
-  readonly text: Uint8Array | string;
+  readonly text: Body;
 }
 
 export type OutEntry =
   /** Of no call. */
-  | { readonly kind: 'told'; readonly text: Uint8Array | string }
+  | { readonly kind: 'told'; readonly text: Body }
   /** A request was taken by another replica than the holder; `text` names what an answer needs (`Owed`). */
   | ({ readonly kind: 'taken' } & OfCall)
   | ({ readonly kind: 'event'; readonly seq: number | null } & OfCall)
@@ -25,10 +27,8 @@ export interface Owed {
   readonly method: string;
 }
 
-const decoder = new TextDecoder();
-
 export function encodeOut({ text, ...head }: OutEntry): string {
-  return `${JSON.stringify(head)}\n${typeof text === 'string' ? text : decoder.decode(text)}`;
+  return `${JSON.stringify(head)}\n${textOfBody(text)}`;
 }
 
 /** Null for what no replica of ours wrote. */
@@ -63,9 +63,9 @@ export function createDebts(): Debts {
   const open = new Map<string, Debt>();
   const paid = new Set<string>();
 
-  function begin(xid: string, text: Uint8Array | string): void {
+  function begin(xid: string, text: Body): void {
     if (open.has(xid) || paid.has(xid) || open.size >= MAX_OPEN) return;
-    const owed = JSON.parse(typeof text === 'string' ? text : decoder.decode(text)) as Owed;
+    const owed = JSON.parse(textOfBody(text)) as Owed;
     open.set(xid, { ...owed, lastSeq: undefined, names: new Set() });
   }
 
@@ -88,7 +88,7 @@ export function createDebts(): Debts {
       if (paid.has(entry.xid)) return false;
       if (entry.kind === 'response') {
         pay(entry.xid);
-        return entry.text.length > 0;
+        return byteLength(entry.text) > 0;
       }
       const debt = open.get(entry.xid);
       if (debt === undefined) return true; // its replica holds the stream, too

@@ -7,7 +7,7 @@
 
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { HttpOut, SseStream } from '../../../http/contract.ts';
-import type { Response, Voice } from '../contract.ts';
+import type { Message, Response, Voice } from '../contract.ts';
 import { type Channel, plainChannel } from '../stream/channel.ts';
 import { arrayText } from '../text.ts';
 import type { Form } from './form.ts';
@@ -37,13 +37,11 @@ export interface ReplyTerms {
   readonly failed: (what: string, error: unknown) => void;
 }
 
-const decoder = new TextDecoder();
-
 export function createReply(out: HttpOut, terms: ReplyTerms, clock: Clock): Reply {
   let channel: Channel | null = null;
   let gone = false;
   let left = false;
-  const waiting: { readonly xid: string; readonly response: Uint8Array | null }[] = [];
+  const waiting: { readonly xid: string; readonly response: Message | null }[] = [];
   const streams = terms.form !== 'json';
   const timers: Timer[] = streams ? [clock.setTimer(terms.holdMs, () => open())] : [];
   if (streams && terms.closeAfterMs !== undefined) timers.push(clock.setTimer(terms.closeAfterMs, poll));
@@ -73,9 +71,8 @@ export function createReply(out: HttpOut, terms: ReplyTerms, clock: Clock): Repl
     channel?.poll().catch((error: unknown) => terms.failed('stream end', error));
   }
 
-  function respond(to: Channel, xid: string, response: Uint8Array | null): void {
-    const text = response === null ? '' : decoder.decode(response);
-    to.write({ kind: 'response', xid, text }).catch(unheard);
+  function respond(to: Channel, xid: string, response: Message | null): void {
+    to.write({ kind: 'response', xid, text: response ?? '' }).catch(unheard);
   }
 
   function endJson(): void {
@@ -84,19 +81,19 @@ export function createReply(out: HttpOut, terms: ReplyTerms, clock: Clock): Repl
     else out.json(200, terms.batch ? arrayText(responses) : responses[0]!, terms.headers?.('json'));
   }
 
-  function said(): Uint8Array[] {
+  function said(): Message[] {
     return waiting.flatMap(({ response }) => (response === null ? [] : [response]));
   }
 
   const voice: Voice = {
     event(xid, seq, text) {
       open();
-      channel?.write({ kind: 'event', xid, seq: seq ?? null, text: decoder.decode(text) }).catch(unheard);
+      channel?.write({ kind: 'event', xid, seq: seq ?? null, text }).catch(unheard);
     },
     async say(text, name) {
       open();
       if (channel === null) throw new Error('the client left before its stream began');
-      await channel.write({ kind: 'said', name, text: decoder.decode(text) });
+      await channel.write({ kind: 'said', name, text });
     },
   };
 

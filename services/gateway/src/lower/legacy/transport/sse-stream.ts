@@ -118,7 +118,7 @@ export function createSseStreams(deps: SseStreamsDeps): SseStreams {
       forgotten(xid) {
         const owed = debts.owed(xid);
         if (owed === undefined) return '';
-        return Buffer.from(refusalResponse({ reason: 'lost' }, owed.method, owed.idText, xid)).toString();
+        return refusalResponse({ reason: 'lost' }, owed.method, owed.idText, xid);
       },
       handle: deps.handle,
       firstLookMs: FIRST_LOOK_MS,

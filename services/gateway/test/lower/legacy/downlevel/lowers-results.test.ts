@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { concat } from '@lockkeeper/protocol/json/compose';
 import { lowerResult } from '../../../../src/lower/legacy/downlevel/result.ts';
 
 const encoder = new TextEncoder();
@@ -9,7 +10,7 @@ const decoder = new TextDecoder();
 const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 
 function lower(method: string, revision: string, members: string, meta?: string): string {
-  return decoder.decode(lowerResult(method, revision, encoder.encode(members), meta));
+  return decoder.decode(concat(lowerResult(method, revision, encoder.encode(members), meta)));
 }
 
 const call = (revision: string, members: string) => lower('tools/call', revision, members);

@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { concat } from '@lockkeeper/protocol/json/compose';
 import { lowerResult } from '../../../../src/lower/legacy/downlevel/result.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 function lower(method: string, revision: string, members: string, meta?: string): string {
-  return decoder.decode(lowerResult(method, revision, encoder.encode(members), meta));
+  return decoder.decode(concat(lowerResult(method, revision, encoder.encode(members), meta)));
 }
 
 function lowerTool(revision: string, tool: string): string {
