@@ -9,7 +9,7 @@ export function banner(snapshot: Snapshot, url: string, admin: string): string {
   const token = snapshot.auth.mode === 'jwt';
   const header = token ? ` --header "Authorization: Bearer $TOKEN"` : '';
   const endpoint = first === undefined ? url : `${base}${first.path}`;
-  const entry = { type: 'http', url: endpoint, ...(token ? { headers: { Authorization: 'Bearer <token>' } } : {}) };
+  const entry = { url: endpoint, ...(token ? { headers: { Authorization: 'Bearer <token>' } } : {}) };
   return [
     `Lockkeeper listens on ${url}`,
     '',
@@ -18,9 +18,9 @@ export function banner(snapshot: Snapshot, url: string, admin: string): string {
     '',
     'Connect:',
     `  Claude Code   claude mcp add --transport http lockkeeper ${endpoint}${header}`,
-    `  VS Code       .vscode/mcp.json   ${JSON.stringify({ servers: { lockkeeper: entry } })}`,
+    `  VS Code       .vscode/mcp.json   ${JSON.stringify({ servers: { lockkeeper: { type: 'http', ...entry } } })}`,
     `  Cursor        .cursor/mcp.json   ${JSON.stringify({ mcpServers: { lockkeeper: entry } })}`,
-    `  Inspector     npx @modelcontextprotocol/inspector --transport http --server-url ${endpoint}`,
+    `  Inspector     npx @modelcontextprotocol/inspector --transport http --server-url ${endpoint}${header}`,
     ...(first?.sse === true
       ? [`  Old clients   ${base}${first.path.replace(/\/mcp$/, '')}/sse   (HTTP+SSE, 2024-11-05)`]
       : []),
