@@ -2,7 +2,7 @@
 // (design §7). A snapshot is swapped whole; a bad file keeps the last good one and is reported.
 
 import type { ConfigSource, Snapshot } from '@lockkeeper/protocol/config/settings';
-import { type Clock, systemClock } from '../clock.ts';
+import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { isLoopback } from './check/auth.ts';
 import { ConfigError, type ConfigFault } from './faults.ts';
 import { watchFiles } from './files.ts';
@@ -38,22 +38,41 @@ export function watchConfig(path: string, options: WatchOptions): WatchedConfig 
   const listeners = new Set<Listener>();
   const first = readConfig(path, options.env);
   const started = first.snapshot;
+  const { clock = systemClock, settleMs = SETTLE_MS } = options;
   let current = started;
+  /** Found once, and not told yet. */
+  let doubted = '';
+  let second: Timer | null = null;
   let toldFaults = '';
   let toldRestart = '';
 
   const watch = watchFiles({
-    clock: options.clock ?? systemClock,
+    clock,
     pollMs: options.pollMs ?? POLL_MS,
-    settleMs: options.settleMs ?? SETTLE_MS,
+    settleMs,
     changed: reload,
   });
   watch.files(first.files);
 
+  /** A file may be read while it is being written: its faults are told when they are found again a moment later. */
   function refuse(faults: readonly ConfigFault[]): void {
-    const told = JSON.stringify(faults);
-    if (told !== toldFaults) options.onFaults(faults);
-    toldFaults = told;
+    const found = JSON.stringify(faults);
+    const isSure = found === doubted;
+    noDoubt();
+    if (found === toldFaults) return;
+    if (isSure) {
+      toldFaults = found;
+      options.onFaults(faults);
+      return;
+    }
+    doubted = found;
+    second = clock.setTimer(settleMs, reload);
+    second.unref?.();
+  }
+
+  function noDoubt(): void {
+    second?.clear();
+    doubted = '';
   }
 
   function reload(): void {
@@ -77,6 +96,7 @@ export function watchConfig(path: string, options: WatchOptions): WatchedConfig 
       refuse([{ file: path, line: 1, column: 1, words }]);
       return;
     }
+    noDoubt();
     toldFaults = '';
     if (restart.length > 0 && restart.join() !== toldRestart) options.onRestartNeeded(restart);
     toldRestart = restart.join();
@@ -106,6 +126,7 @@ export function watchConfig(path: string, options: WatchOptions): WatchedConfig 
     reload,
     close() {
       watch.close();
+      noDoubt();
       listeners.clear();
     },
   };

@@ -72,6 +72,18 @@ describe('a running configuration', () => {
     assert.equal(changes[0]![0].limits.holdMs, 2);
   });
 
+  test('what is read while a file is being written is no fault', async () => {
+    open(folder.write('c.yaml', HOLD(1)));
+    folder.write('c.yaml', '');
+    config.reload();
+    folder.write('c.yaml', openConfig('limits: { holdMs: -1 }\n'));
+    await eventually(() => faults.length === 1);
+    assert.deepEqual(
+      faults.map((all) => all.map(({ words }) => words)),
+      [['limits.holdMs must be 0 or more']],
+    );
+  });
+
   test('a bad file keeps the last good one, tells every fault once, and a good one heals', async () => {
     open(folder.write('c.yaml', HOLD(1)));
     folder.write('c.yaml', openConfig('limits: { holdMs: -1, nothing: 1 }\n'));
