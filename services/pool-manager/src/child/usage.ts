@@ -1,10 +1,11 @@
 // What children use of the machine, from /proc: one pass over all processes for all children, which costs some
-// microseconds a process. Offspring that has left both its session and its ancestors is found by the sweep only.
+// microseconds a process. A daemon that has left both its session and its ancestors is its child's by its mark.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { setImmediate as breathe } from 'node:timers/promises';
 import type { Usage, UsageReader } from '../pool/meter/contract.ts';
+import { limitMarkOf } from './end/limit-mark.ts';
 
 /** Linux has told times to programs in this unit for ever, whatever the kernel's own. */
 const TICK_MS = 10;
@@ -18,13 +19,18 @@ export interface ProcessFacts {
   readonly session: number;
   readonly cpuMs: number;
   readonly memoryBytes: number;
+  /** Since the machine's start. */
+  readonly startTicks?: number;
+  /** The child whose mark it carries. */
+  readonly markedBy?: number | null;
 }
 
 export function createUsageReader(): UsageReader {
   const pageBytes = pageSize();
+  const sinceTicks = factsOf('self', pageBytes)?.startTicks ?? 0;
   return {
     async read(leaders) {
-      return sumUp(await everyProcess(pageBytes), leaders);
+      return sumUp(await everyProcess(pageBytes, markedBy(leaders, sinceTicks)), leaders);
     },
     async exactBytes(processes) {
       const parts = await Promise.all(processes.map(proportionalBytes));
@@ -51,8 +57,24 @@ export function sumUp(all: readonly ProcessFacts[], leaders: ReadonlySet<number>
   return sums;
 }
 
+/** Only asked of what is in no child's session and has begun after us, since it costs as much as the rest. */
+function markedBy(leaders: ReadonlySet<number>, sinceTicks: number): (facts: ProcessFacts) => number | null {
+  const ours = limitMarkOf('self');
+  const owners = new Map<string, number>();
+  for (const leader of leaders) {
+    const limit = limitMarkOf(leader);
+    // A mark that we carry ourselves is no child's of ours.
+    if (limit !== null && limit !== ours) owners.set(limit, leader);
+  }
+  return ({ pid, session, startTicks = 0 }) => {
+    if (owners.size === 0 || leaders.has(session) || startTicks < sinceTicks) return null;
+    const limit = limitMarkOf(pid);
+    return limit === null ? null : (owners.get(limit) ?? null);
+  };
+}
+
 function leaderOf(
-  { pid, session, group }: ProcessFacts,
+  { pid, session, group, markedBy = null }: ProcessFacts,
   leaders: ReadonlySet<number>,
   parents: ReadonlyMap<number, number>,
 ): number | null {
@@ -63,10 +85,13 @@ function leaderOf(
     if (leaders.has(at)) return at;
     seen.add(at);
   }
-  return null;
+  return markedBy;
 }
 
-async function everyProcess(pageBytes: number): Promise<ProcessFacts[]> {
+async function everyProcess(
+  pageBytes: number,
+  markedBy: (facts: ProcessFacts) => number | null,
+): Promise<ProcessFacts[]> {
   const found: ProcessFacts[] = [];
   const pids = everyPid();
   for (let i = 0; i < pids.length; i += TOGETHER) {
@@ -74,7 +99,7 @@ async function everyProcess(pageBytes: number): Promise<ProcessFacts[]> {
     if (i > 0) await breathe();
     for (const pid of pids.slice(i, i + TOGETHER)) {
       const facts = factsOf(pid, pageBytes);
-      if (facts !== null) found.push(facts);
+      if (facts !== null) found.push({ ...facts, markedBy: markedBy(facts) });
     }
   }
   return found;
@@ -103,14 +128,16 @@ function everyPid(): number[] {
   }
 }
 
-function factsOf(pid: number, pageBytes: number): ProcessFacts | null {
+function factsOf(process: number | 'self', pageBytes: number): ProcessFacts | null {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const stat = readFileSync(`/proc/${process}/stat`, 'latin1');
+    const pid = Number.parseInt(stat, 10);
     // The second field is the name in brackets, and may itself hold blanks and brackets.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const [parent, group, session] = [1, 2, 3].map((at) => Number(fields[at])) as [number, number, number];
     const ticks = Number(fields[11]) + Number(fields[12]);
-    return { pid, parent, group, session, cpuMs: ticks * TICK_MS, memoryBytes: Number(fields[21]) * pageBytes };
+    const memoryBytes = Number(fields[21]) * pageBytes;
+    return { pid, parent, group, session, cpuMs: ticks * TICK_MS, memoryBytes, startTicks: Number(fields[19]) };
   } catch {
     return null;
   }

@@ -55,6 +55,16 @@ describe('what a child uses', () => {
     assert.equal(await reader.exactBytes([pid]), 0);
   });
 
+  it('counts a daemon that has left session, parent and environment, and not that of another', async () => {
+    const [started, other] = [start(fixture('starts-daemon')), start(fixture('starts-daemon'))];
+    const [daemon, its] = [Number(await started.call('daemon')), Number(await other.call('daemon'))];
+    const pids = [started.child.pid!, other.child.pid!] as const;
+    const usages = await reader.read(new Set(pids));
+    assert.deepEqual(usages.get(pids[0])?.processes.toSorted(), [pids[0], daemon].toSorted());
+    assert.deepEqual(usages.get(pids[1])?.processes.toSorted(), [pids[1], its].toSorted());
+    await Promise.all([started.child.stop('test'), other.child.stop('test')]);
+  });
+
   it('grows with the time it takes', async () => {
     const started = start(serverSpec({ command: '/bin/sh', args: ['-c', 'while :; do :; done'] }));
     const pid = started.child.pid!;
