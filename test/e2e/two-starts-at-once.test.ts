@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { eventually } from '../harness/eventually.ts';
 
 const OPS = fileURLToPath(new URL('../../ops/', import.meta.url));
 let tree: string;
@@ -20,18 +21,28 @@ beforeEach(() => {
   // Stands for npm: says that all is there before it is, as npm does.
   writeFileSync(
     join(tree, 'npm.mjs'),
-    `import { appendFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+    `import { appendFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 appendFileSync('log', 'installed\\n');
 mkdirSync('node_modules/node/bin', { recursive: true });
 writeFileSync('node_modules/.package-lock.json', '{}');
-await new Promise((resolve) => setTimeout(resolve, 1000));
+while (!existsSync('finish')) await new Promise((resolve) => setTimeout(resolve, 10));
 symlinkSync(process.execPath, 'node_modules/node/bin/node');
 `,
   );
 });
 afterEach(() => rmSync(tree, { recursive: true, force: true }));
 
-async function start(): Promise<{ code: number; said: string }> {
+interface Run {
+  said(): string;
+  readonly ended: Promise<number>;
+}
+
+/** Lets the stand-in for npm come to its end. */
+function finish(): void {
+  writeFileSync(join(tree, 'finish'), '');
+}
+
+function start(): Run {
   const env = { ...process.env, npm_execpath: join(tree, 'npm.mjs') };
   const args = [join(tree, 'ops/dev/run.mjs'), 'program.mjs'];
   const child = spawn(process.execPath, args, { cwd: tree, env, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -41,20 +52,26 @@ async function start(): Promise<{ code: number; said: string }> {
       said += chunk.toString('utf8');
     });
   }
-  const [code] = (await once(child, 'close')) as [number];
-  return { code, said };
+  return { said: () => said, ended: once(child, 'close').then(([code]) => code as number) };
 }
 
 test('one installs, the others wait for it, and all run', async () => {
-  const runs = await Promise.all([start(), start(), start()]);
-  for (const { code, said } of runs) assert.deepEqual([code, /^ran$/m.test(said)], [0, true], said);
+  const runs = [start(), start(), start()];
+  const waiting = () => runs.filter(({ said }) => said().includes('waiting for it')).length;
+  try {
+    await eventually(() => waiting() === 2, { deadlineMs: 30_000 });
+  } finally {
+    finish();
+  }
+  for (const { said, ended } of runs) assert.deepEqual([await ended, /^ran$/m.test(said())], [0, true], said());
   assert.equal(readFileSync(join(tree, 'log'), 'utf8'), 'installed\n');
   assert.equal(existsSync(join(tree, '.install.lock')), false);
 });
 
 test('an install that was killed stands in nobody’s way', async () => {
   writeFileSync(join(tree, '.install.lock'), '99999999');
-  const { code, said } = await start();
-  assert.equal(code, 0, said);
+  finish();
+  const { said, ended } = start();
+  assert.equal(await ended, 0, said());
   assert.equal(existsSync(join(tree, '.install.lock')), false);
 });

@@ -116,8 +116,9 @@ describe('GB-088: an answer that races the end of its request', () => {
     const round = async (n: number) => {
       const connection = await openRaw(at('told'));
       connection.write(requestBytes(at('told'), modernRequest({ ...later((n * 7) % 20, `round ${n}`), token })));
-      // No wait for anything: the moment of leaving is what the rounds vary.
-      await new Promise((resolve) => setTimeout(resolve, (n * 11) % 20));
+      // It leaves when another's answer has come: how long that takes, beside its own, is what the rounds vary.
+      const text = `beside ${n}`;
+      assert.equal(textOf(await call(ask, 'later', { ms: (n * 11) % 20, text })), text);
       connection.destroy();
     };
     for (let batch = 0; batch < 10; batch++)
