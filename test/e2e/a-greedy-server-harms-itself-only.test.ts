@@ -46,6 +46,10 @@ before(async () => {
     servers: [
       server('good', 'echo-legacy'),
       server('hog', 'greedy', { more: { pool: { maxMemoryMb: 200, hardMemoryMb: 350 } } }),
+      server('mute', 'greedy', {
+        env: { HOARD_MB: '380' },
+        more: { startTimeoutMs: 600_000, pool: { maxMemoryMb: 200, hardMemoryMb: 350 } },
+      }),
       server('loud', 'greedy'),
       server('waits', 'never-answers'),
       { name: 'far', http: { url: far.url } },
@@ -79,6 +83,17 @@ describe('a server that keeps memory', () => {
         'Check what it did before calling again.',
     );
     await counted('lockkeeper_pool_ended_total{tenant="acme",server="hog",reason="memory"} 2\n');
+    assert.equal(await say('good'), 'x');
+  });
+});
+
+describe('a server that keeps memory before it has said a word', () => {
+  it('is ended long before its start is given up, and its caller and the operator read why', async () => {
+    const failed = await call(ask('mute'), 'echo', { text: 'x' });
+    assert.equal(failed.result?.isError, true);
+    assert.match(textOf(failed), /server "mute" could not be started: used more than 350 MB of memory and was ended/);
+    await counted('lockkeeper_pool_start_failures_total{tenant="acme",server="mute"} 1\n');
+    assert.deepEqual(await shown('mute'), []);
     assert.equal(await say('good'), 'x');
   });
 });

@@ -1,6 +1,6 @@
 // Takes more than its share: `grow {mb}` keeps memory and answers, `hoard {mb}` keeps memory and never answers, `flood`
 // writes log notifications without end, `spin` turns in circles after its answer. `self` tells what it is held to: JSON
-// of {uid, gid, groups, noNewPrivs, limits, cwd, home, fds, cgroup}.
+// of {uid, gid, groups, noNewPrivs, limits, cwd, home, fds, cgroup}. HOARD_MB: it keeps so much and never says a word.
 import { readdirSync, readFileSync } from 'node:fs';
 import { ECHO, echo, notify, serve, text, tool } from './stdio.mjs';
 
@@ -31,6 +31,11 @@ function self() {
     fds: readdirSync('/proc/self/fd').map(Number),
     cgroup: read('cgroup'),
   });
+}
+
+if (process.env.HOARD_MB !== undefined) {
+  grow(Number(process.env.HOARD_MB));
+  for (;;) await new Promise((resolve) => setTimeout(resolve, 60_000));
 }
 
 serve({

@@ -25,6 +25,7 @@ import { openCgroups } from './child/end/cgroup.ts';
 import { createGuard } from './child/end/guard.ts';
 import { isOrphan, processName, sweepOrphans } from './child/end/marks.ts';
 import type { ChildHost } from './child/environment.ts';
+import { createLiving } from './child/living.ts';
 import { createSpawn } from './child/spawn.ts';
 import { createUsageReader } from './child/usage.ts';
 import { createDispatcher } from './dispatch.ts';
@@ -95,15 +96,17 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     const { maxLinesPerSecond, maxBytesPerSecond } = config.current().limits;
     return { linesPerSecond: maxLinesPerSecond, bytesPerSecond: maxBytesPerSecond };
   };
-  const spawn = createSpawn({
-    ...{ clock, log, guard },
-    host: { ...deps.host, tmpDir },
-    token: randomToken,
-    maxLineBytes: () => config.current().limits.maxLineBytes,
-    ...{ cgroups, rates },
-    // A call may run from here on, so its gateway must know (design §4 `started`).
-    beforeWrite: () => server.flush(),
-  });
+  const living = createLiving(
+    createSpawn({
+      ...{ clock, log, guard },
+      host: { ...deps.host, tmpDir },
+      token: randomToken,
+      maxLineBytes: () => config.current().limits.maxLineBytes,
+      ...{ cgroups, rates },
+      // A call may run from here on, so its gateway must know (design §4 `started`).
+      beforeWrite: () => server.flush(),
+    }),
+  );
   const remote = createRemote({
     ...{ clock, log, version: VERSION, token: randomToken },
     maxLineBytes: () => config.current().limits.maxLineBytes,
@@ -122,7 +125,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     limits: () => config.current().limits,
   });
   const connector = createConnector({
-    ...{ spawn, remote: remote.spawn, store, clock, log },
+    ...{ spawn: living.spawn, remote: remote.spawn, store, clock, log },
     questions: parked.questions,
     clientInfo: CLIENT_INFO,
     token: randomToken,
@@ -130,7 +133,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     onUnusable: (spec, error) => pools.unusable(spec, error),
   });
   const pools = createPools({
-    ...{ connector, clock, log, usage: createUsageReader() },
+    ...{ connector, clock, log, usage: createUsageReader(), running: living.children },
     // Typed on a command line, so it must not look like an option.
     name: `${nodeId.replaceAll(/[^a-zA-Z0-9]/g, '').slice(-4)}-`,
     limits: () => config.current().limits,

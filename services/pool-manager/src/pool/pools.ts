@@ -15,7 +15,7 @@ import { type End, endOf } from './life/ends.ts';
 import { Lives } from './life/lives.ts';
 import { compareSiblings } from './life/siblings.ts';
 import { Tally } from './life/tally.ts';
-import type { UsageReader } from './meter/contract.ts';
+import type { Unlent, UsageReader } from './meter/contract.ts';
 import { createMeter, type Meter } from './meter/meter.ts';
 import { Operator } from './operate.ts';
 import { Pool, type PoolHost } from './pool.ts';
@@ -36,6 +36,8 @@ export interface PoolsDeps {
   readonly sweepMs?: number;
   /** What children use of the machine. Absent: nobody looks. */
   readonly usage?: UsageReader;
+  /** All of the node, also what is in no pool. */
+  readonly running?: () => Iterable<Unlent>;
   readonly meterMs?: number;
 }
 
@@ -283,11 +285,14 @@ class AllPools implements NodePools, PoolHost {
   }
 
   private metered(reader: UsageReader): Meter {
-    const { clock, log } = this.deps;
+    const { clock, log, running } = this.deps;
     const from = (child: PooledChild) => this.registry.poolOf(child);
     return createMeter({
       ...{ reader, clock, everyMs: this.deps.meterMs ?? 2_000 },
       children: () => this.registry.children(),
+      ...(running === undefined ? {} : { running }),
+      endedUnlent: ({ spec: { name, tenant } }, words) =>
+        log.warn({ server: name, tenant, why: words }, 'a child that serves nobody was ended'),
       replace: (child, words) => from(child)?.retireChild(child, { reason: 'memory', words }),
       end: (child, words) => {
         const pool = from(child);

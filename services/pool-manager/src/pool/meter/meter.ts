@@ -1,10 +1,11 @@
 // Memory and processor time of every child, read by one timer for all of them. A child over its memory cap is replaced
-// when it is free, one over the hard cap is ended in the middle of its calls, before the machine ends somebody else.
+// when it is free, one over the hard cap is ended in the middle of its calls, before the machine ends somebody else; or in
+// the middle of its start.
 
 import { memoryCapsOf } from '@lockkeeper/protocol/config/settings';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { PooledChild } from '../pooled-child.ts';
-import type { Usage, UsageReader } from './contract.ts';
+import type { Unlent, Usage, UsageReader } from './contract.ts';
 import { judgeMemory, SPIN_MS, spinsSince } from './judge.ts';
 
 export interface MeterDeps {
@@ -12,6 +13,10 @@ export interface MeterDeps {
   readonly clock: Clock;
   readonly everyMs: number;
   children(): Iterable<PooledChild>;
+  /** Every process of this node; those of `children` may be among them. */
+  running?(): Iterable<Unlent>;
+  /** One that no pool lends was ended. */
+  endedUnlent(unlent: Unlent, words: string): void;
   /** No new work for it. */
   replace(child: PooledChild, words: string): void;
   end(child: PooledChild, words: string): void;
@@ -54,10 +59,14 @@ export function createMeter(deps: MeterDeps): Meter {
   async function measure(): Promise<void> {
     const children = new Map<number, PooledChild>();
     for (const child of deps.children()) if (child.live && child.pid !== null) children.set(child.pid, child);
-    if (children.size === 0) return;
-    const usages = await reader.read(new Set(children.keys()));
+    const unlent = new Map<number, Unlent>();
+    for (const one of deps.running?.() ?? []) if (!children.has(one.pid)) unlent.set(one.pid, one);
+    if (children.size + unlent.size === 0) return;
+    const usages = await reader.read(new Set([...children.keys(), ...unlent.keys()]));
     const at = clock.now();
     for (const [pid, usage] of usages) {
+      const other = unlent.get(pid);
+      if (other !== undefined && !closed) await judgeUnlent(other, usage);
       const child = children.get(pid);
       if (closed || child?.live !== true) continue;
       note(child, usage, at);
@@ -86,10 +95,22 @@ export function createMeter(deps: MeterDeps): Meter {
     if (closed || !child.live) return;
     const verdict = judgeMemory(bytes, caps, isolation);
     if (verdict === 'end') {
-      deps.end(child, `used more than ${caps.hard} MB of memory and was ended`);
+      deps.end(child, overHard(caps.hard));
     } else if (verdict === 'replace' && child.retiring === null) {
       deps.replace(child, `it used more than ${caps.soft} MB of memory (pool.maxMemoryMb)`);
     }
+  }
+
+  /** There is nothing to replace yet, so only the hard cap counts. */
+  async function judgeUnlent(unlent: Unlent, usage: Usage): Promise<void> {
+    const { pool, isolation } = unlent.spec;
+    const caps = memoryCapsOf(pool);
+    if (judgeMemory(usage.memoryBytes, caps, isolation) !== 'end') return;
+    const bytes = (await reader.exactBytes(usage.processes)) ?? usage.memoryBytes;
+    if (closed || judgeMemory(bytes, caps, isolation) !== 'end') return;
+    const words = overHard(caps.hard);
+    unlent.end(words);
+    deps.endedUnlent(unlent, words);
   }
 
   return {
@@ -99,4 +120,8 @@ export function createMeter(deps: MeterDeps): Meter {
       timer.clear();
     },
   };
+}
+
+function overHard(mb: number): string {
+  return `used more than ${mb} MB of memory and was ended`;
 }
