@@ -14,7 +14,7 @@ import type { Cgroups } from './end/cgroup.ts';
 import type { Guard } from './end/guard.ts';
 import { createMarkSweeper, processName } from './end/marks.ts';
 import { type ChildHost, childEnvironment } from './environment.ts';
-import type { Rates } from './pipes/stdout-rate.ts';
+import type { Rates } from './output-rate.ts';
 import { DEFAULT_PATIENCE, type Patience, StdioChild } from './stdio-child.ts';
 import { createWrapper, findTools, type Wrapper, type WrapperTools } from './wrapper.ts';
 

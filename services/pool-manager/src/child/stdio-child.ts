@@ -12,11 +12,11 @@ import { exitReason } from './end/exit-reason.ts';
 import { endGroup, signalGroup } from './end/group.ts';
 import type { MarkSweeper } from './end/marks.ts';
 import { removeTree } from './end/remove.ts';
+import { OutputRate, type Rates } from './output-rate.ts';
 import { createRedactor } from './pipes/redact.ts';
 import { StderrRing } from './pipes/stderr-ring.ts';
 import { StdinQueue } from './pipes/stdin-queue.ts';
 import { StdoutLines } from './pipes/stdout-lines.ts';
-import { OutputRate, type Rates } from './pipes/stdout-rate.ts';
 
 export interface Patience {
   /** From the end of stdin to SIGTERM. */

@@ -2,7 +2,7 @@
 
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Clock } from '@lockkeeper/state/clock';
-import type { Rates } from '../child/pipes/stdout-rate.ts';
+import type { Rates } from '../child/output-rate.ts';
 import type { Connector, Log } from '../raise/contract.ts';
 import type { RemoteSpawn } from './contract.ts';
 import { createRemoteDoors } from './fetch/doors.ts';

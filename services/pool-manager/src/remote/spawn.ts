@@ -4,16 +4,17 @@
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Child } from '../child/contract.ts';
-import { OutputRate, type Rates } from '../child/pipes/stdout-rate.ts';
+import { OutputRate, type Rates } from '../child/output-rate.ts';
 import type { Log } from '../raise/contract.ts';
 import type { RemoteDoors, RemoteSpawn, Way } from './contract.ts';
 import type { RemoteHost } from './host.ts';
-import { ModernChild } from './modern/modern-child.ts';
+import { ModernTransport } from './modern/modern-transport.ts';
 import { createToolHeaders, type ToolHeaders } from './modern/tool-headers.ts';
 import { createPinnedDoor } from './pinned-door.ts';
+import { createRemoteChild, type Life, type Transport } from './remote-child.ts';
 import { createSeats } from './seats.ts';
-import { SseChild } from './sse/sse-child.ts';
-import { StreamableChild } from './streamable/streamable-child.ts';
+import { SseTransport } from './sse/sse-transport.ts';
+import { StreamableTransport } from './streamable/streamable-transport.ts';
 import { createValve } from './valve.ts';
 
 export interface RemoteSpawnDeps {
@@ -61,19 +62,19 @@ export function createRemoteSpawn(deps: RemoteSpawnDeps): RemoteSpawn {
       },
       beforeWrite: deps.beforeWrite ?? (() => {}),
     };
-    const child = childOf(way, host, tools);
+    const child = createRemoteChild(host, (life) => transportOf(way, host, life, tools));
     return child;
   };
 }
 
-function childOf(way: Way, host: RemoteHost, tools: ToolHeaders): Child {
+function transportOf(way: Way, host: RemoteHost, life: Life, tools: ToolHeaders): Transport {
   switch (way) {
     case 'modern':
-      return new ModernChild(host, tools.of(host.spec));
+      return new ModernTransport(host, life, tools.of(host.spec));
     case 'streamable':
-      return new StreamableChild(host);
+      return new StreamableTransport(host, life);
     case 'sse':
-      return new SseChild(host);
+      return new SseTransport(host, life);
   }
 }
 

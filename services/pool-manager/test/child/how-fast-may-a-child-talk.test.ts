@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { OutputRate } from '../../src/child/pipes/stdout-rate.ts';
+import { OutputRate } from '../../src/child/output-rate.ts';
 import { ManualClock } from '../pool/stage.ts';
 import { fixture, start, testSpawn } from './started.ts';
 

@@ -5,7 +5,7 @@ import type { HttpSpec } from '@lockkeeper/protocol/config/settings';
 import { type Clock, systemClock } from '@lockkeeper/state/clock';
 import { eventually } from '../../../../test/harness/eventually.ts';
 import type { Child, ExitReason, RequestFailure } from '../../src/child/contract.ts';
-import type { Rates } from '../../src/child/pipes/stdout-rate.ts';
+import type { Rates } from '../../src/child/output-rate.ts';
 import type { Way } from '../../src/remote/contract.ts';
 import { createRemoteSpawn } from '../../src/remote/spawn.ts';
 import { bodyOf, createStage, remoteSpec } from './fetch/stage.ts';

@@ -6,8 +6,8 @@ import { idOfBrokenLine, idOfLongLine } from '@lockkeeper/protocol/framing/long-
 import { createLineSplitter, type LineSplitter, type LongLine } from '@lockkeeper/protocol/framing/ndjson';
 import { scanLine } from '../../raise/wire/message.ts';
 import type { ChildEvents, ExitCause } from '../contract.ts';
+import type { OutputRate } from '../output-rate.ts';
 import { escapeControls, type Redactor } from './redact.ts';
-import type { OutputRate } from './stdout-rate.ts';
 
 /** So many in a row are worth a word to the operator (auth-security I-13) … */
 const UNHEALTHY_ROW = 10;

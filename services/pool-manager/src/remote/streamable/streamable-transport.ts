@@ -2,12 +2,11 @@
 // a POST; what it says comes on the replies, where it belongs to the request, and on its own stream, where it is nobody's.
 
 import type { Timer } from '@lockkeeper/state/clock';
-import type { Child, ExitCause, ExitReason, Line, RequestFailure } from '../../child/contract.ts';
+import type { Line, RequestFailure } from '../../child/contract.ts';
 import { RemoteError } from '../contract.ts';
-import { createEnding } from '../ending.ts';
 import { failed, type RemoteHost } from '../host.ts';
 import { cancelledId, type Outgoing, outgoing } from '../outgoing.ts';
-
+import type { Life, Transport } from '../remote-child.ts';
 import { GetStream } from './get-stream.ts';
 import { Post } from './post.ts';
 import { isAlive } from './proof.ts';
@@ -27,12 +26,10 @@ const MAX_ANSWERS = 256;
 const OVERRUN = 'it asks faster than it takes the answers';
 const ENDED = 'the server does not know its session any more';
 
-export class StreamableChild implements Child {
-  readonly pid = undefined;
-  readonly startedAt: number;
+export class StreamableTransport implements Transport {
   private readonly host: RemoteHost;
+  private readonly life: Life;
   private readonly session = new Session();
-  private readonly ending: ReturnType<typeof createEnding>;
   private readonly posts = new Map<number, Post>();
   private readonly late = new Set<Timer>();
   private readonly leaving = new AbortController();
@@ -44,20 +41,13 @@ export class StreamableChild implements Child {
   private losing: Timer | null = null;
   private answers = 0;
   private finishing = false;
-  private stopping: Promise<void> | null = null;
 
-  constructor(host: RemoteHost) {
+  constructor(host: RemoteHost, life: Life) {
     this.host = host;
-    this.startedAt = host.clock.now();
-    this.ending = createEnding(host.events);
-  }
-
-  get exited(): ExitReason | null {
-    return this.ending.reason;
+    this.life = life;
   }
 
   send(message: Line): boolean {
-    if (this.exited !== null) return false;
     const out = outgoing(message);
     if (out.kind === 'request') this.request(out);
     else if (out.method === 'notifications/initialized') this.inFront(this.introduce(out));
@@ -66,28 +56,11 @@ export class StreamableChild implements Child {
   }
 
   takes(): boolean {
-    return this.exited === null && this.host.takes();
+    return true;
   }
 
   forget(id: number): void {
     this.posts.get(id)?.leave();
-  }
-
-  pause(): void {
-    this.host.valve.shut();
-  }
-
-  resume(): void {
-    this.host.valve.open();
-  }
-
-  stderrTail(): string {
-    return '';
-  }
-
-  stop(why: string, _how?: 'now', cause?: ExitCause): Promise<void> {
-    this.stopping ??= this.end('stopped', why, cause);
-    return this.stopping;
   }
 
   private request(out: Outgoing): void {
@@ -123,7 +96,7 @@ export class StreamableChild implements Child {
   /** Its server knows the session no more. What was not heard yet is not executed either, as it will say by itself. */
   private lost(first: Post | null): void {
     first?.fail(gone(false));
-    if (this.exited !== null || this.losing !== null) return;
+    if (this.life.ended || this.losing !== null) return;
     this.losing = this.host.clock.setTimer(LOSING_MS, () => this.finish());
     if (!this.othersUnheard) this.finish();
   }
@@ -134,18 +107,18 @@ export class StreamableChild implements Child {
   }
 
   private finish(): void {
-    if (this.exited !== null || this.finishing) return;
+    if (this.life.ended || this.finishing) return;
     this.finishing = true;
     for (const post of [...this.posts.values()]) post.fail(gone(true));
     this.session.id = null;
-    this.stopping ??= this.end('session-ended', ENDED);
+    this.life.end('session-ended', ENDED);
   }
 
   private async introduce(out: Outgoing): Promise<void> {
     // On the same connection as `initialize`, where that can be had: its rest is waited for.
     await this.first?.rest;
     await this.tell(out);
-    if (this.exited === null) {
+    if (!this.life.ended) {
       const stream = new GetStream(this.host, this.session, () => this.lost(null));
       this.stream = stream;
       void stream.open();
@@ -186,7 +159,7 @@ export class StreamableChild implements Child {
 
   private answer(out: Outgoing): void {
     if (this.answers >= MAX_ANSWERS) {
-      this.stopping ??= this.end('stopped', OVERRUN);
+      this.life.end('stopped', OVERRUN);
       return;
     }
     this.answers++;
@@ -220,16 +193,13 @@ export class StreamableChild implements Child {
     this.host.log.warn({ server: this.host.spec.name, what, why }, 'a message did not reach the server');
   }
 
-  private async end(kind: ExitReason['kind'], words: string, cause?: ExitCause): Promise<void> {
-    this.ending.end(kind, words, cause);
-    this.resume();
+  async leave(): Promise<void> {
     this.losing?.clear();
     for (const timer of this.late) timer.clear();
     this.stream?.close();
     this.leaving.abort();
     for (const post of [...this.posts.values()]) post.leave();
     await this.goodbye();
-    await this.host.close();
   }
 
   /** 405: the server ends its sessions itself. */

@@ -2,13 +2,13 @@
 // same origin for everything it is sent. What is lost with the stream is the session.
 
 import type { Timer } from '@lockkeeper/state/clock';
-import type { Child, ExitCause, ExitReason, Line, RequestFailure } from '../../child/contract.ts';
+import type { ExitReason, Line, RequestFailure } from '../../child/contract.ts';
 import { RemoteError, type RemoteResponse } from '../contract.ts';
-import { createEnding } from '../ending.ts';
 import { EventStream } from '../events/event-stream.ts';
 import { failed, type RemoteHost } from '../host.ts';
 import { answered, readSaid } from '../incoming.ts';
 import { cancelledId, type Outgoing, outgoing } from '../outgoing.ts';
+import type { Life, Transport } from '../remote-child.ts';
 import { failureOfError, mediaType, pump, readRefusal, tellTooLong } from '../reply/read-reply.ts';
 import { failureOfStatus } from '../reply/status.ts';
 import { endpointOf } from './endpoint.ts';
@@ -22,11 +22,9 @@ const MAX_ANSWERS = 256;
 /** How long the reply to a POST may come after the answer on the stream. */
 const LATE_MS = 3_000;
 
-export class SseChild implements Child {
-  readonly pid = undefined;
-  readonly startedAt: number;
+export class SseTransport implements Transport {
   private readonly host: RemoteHost;
-  private readonly ending: ReturnType<typeof createEnding>;
+  private readonly life: Life;
   private readonly leaving = new AbortController();
   private readonly early: Outgoing[] = [];
   /** Requests without an answer; each ends the wait for the reply to its POST. */
@@ -37,25 +35,18 @@ export class SseChild implements Child {
   /** On its way, and nothing may overtake it: HTTP keeps no order of its own. */
   private ahead: Promise<void> | null = null;
   private deadline: Timer | null;
-  private stopping: Promise<void> | null = null;
 
-  constructor(host: RemoteHost) {
+  constructor(host: RemoteHost, life: Life) {
     this.host = host;
-    this.startedAt = host.clock.now();
-    this.ending = createEnding(host.events);
+    this.life = life;
     const { startTimeoutMs } = host.spec;
     this.deadline = host.clock.setTimer(startTimeoutMs, () =>
-      this.over('spawn-failed', `it did not name its endpoint within ${startTimeoutMs} ms`),
+      life.end('spawn-failed', `it did not name its endpoint within ${startTimeoutMs} ms`),
     );
     void this.listen();
   }
 
-  get exited(): ExitReason | null {
-    return this.ending.reason;
-  }
-
   send(message: Line): boolean {
-    if (this.exited !== null) return false;
     const out = outgoing(message);
     if (this.endpoint === null && this.early.length >= MAX_EARLY) return false;
     if (out.kind === 'request') this.open.set(out.id, new AbortController());
@@ -67,33 +58,16 @@ export class SseChild implements Child {
   }
 
   takes(): boolean {
-    return this.exited === null && this.open.size < MAX_OPEN && this.host.takes();
+    return this.open.size < MAX_OPEN;
   }
 
   forget(id: number): void {
     this.settled(id);
   }
 
-  pause(): void {
-    this.host.valve.shut();
-  }
-
-  resume(): void {
-    this.host.valve.open();
-  }
-
-  stderrTail(): string {
-    return '';
-  }
-
-  stop(why: string, _how?: 'now', cause?: ExitCause): Promise<void> {
-    this.over('stopped', why, cause);
-    return this.stopping ?? Promise.resolve();
-  }
-
   private write(out: Outgoing): void {
     if (out.kind === 'response' && this.answers >= MAX_ANSWERS) {
-      this.over('stopped', 'it asks faster than it takes the answers');
+      this.life.end('stopped', 'it asks faster than it takes the answers');
       return;
     }
     if (out.kind === 'response') this.answers++;
@@ -108,7 +82,7 @@ export class SseChild implements Child {
 
   /** Never rejects. */
   private async post(out: Outgoing, again = true): Promise<void> {
-    if (this.exited !== null) return;
+    if (this.life.ended) return;
     const { host } = this;
     const own = this.open.get(out.id);
     const signal = own === undefined ? this.leaving.signal : AbortSignal.any([this.leaving.signal, own.signal]);
@@ -142,7 +116,7 @@ export class SseChild implements Child {
       response.discard();
       const words = 'the server does not know its session any more';
       this.fail(out.id, { kind: 'session', words, mayHaveRun: false });
-      return this.over('session-ended', words);
+      return this.life.end('session-ended', words);
     }
     const { answer, failure } = await readRefusal(this.host, response, out.id);
     if (answer === null || !this.open.has(out.id)) return this.fail(out.id, failure);
@@ -187,10 +161,10 @@ export class SseChild implements Child {
       if (status !== 200 || mediaType(headers.get('content-type')) !== 'text/event-stream') {
         response.discard();
         const { words } = failureOfStatus({ status, headers, now: host.clock.now() });
-        return this.over('spawn-failed', status === 200 ? 'it did not answer with an event stream' : words);
+        return this.life.end('spawn-failed', status === 200 ? 'it did not answer with an event stream' : words);
       }
       const words = await this.read(response);
-      this.over(
+      this.life.end(
         'session-ended',
         words === '' ? 'it sent an event without end' : 'its stream, and with it its session, ended',
       );
@@ -198,7 +172,7 @@ export class SseChild implements Child {
       if (!(error instanceof RemoteError))
         host.log.warn({ server: host.spec.name, err: error }, 'a stream was not read');
       const words = error instanceof RemoteError ? error.words : 'its stream could not be read';
-      this.over(this.endpoint === null ? 'spawn-failed' : 'session-ended', words);
+      this.life.end(this.endpoint === null ? 'spawn-failed' : 'session-ended', words);
     }
   }
 
@@ -217,7 +191,7 @@ export class SseChild implements Child {
         readable &&= begun;
       },
     });
-    return pump(host, response, stream, () => readable && this.exited === null);
+    return pump(host, response, stream, () => readable && !this.life.ended);
   }
 
   /** The first one counts: a server that moves would take what is on its way. */
@@ -225,7 +199,7 @@ export class SseChild implements Child {
     if (this.endpoint !== null) return;
     const endpoint = endpointOf(this.host.http.url, text);
     if (endpoint === null) {
-      this.over('spawn-failed', 'the endpoint that it names is at another origin, or no URL');
+      this.life.end('spawn-failed', 'the endpoint that it names is at another origin, or no URL');
       return;
     }
     this.deadline?.clear();
@@ -245,18 +219,14 @@ export class SseChild implements Child {
     host.events.line(said.line, said.found);
   }
 
-  private over(kind: ExitReason['kind'], words: string, cause?: ExitCause): void {
-    if (this.exited !== null) return;
+  async leave(kind: ExitReason['kind'], words: string): Promise<void> {
     const failure: RequestFailure = { kind: 'session', words, mayHaveRun: true };
     const open = kind === 'session-ended' ? [...this.open.keys()] : [];
     this.open.clear();
     if (open.length > 0) process.nextTick(() => open.forEach((id) => void failed(this.host, id, failure)));
-    this.ending.end(kind, words, cause);
     this.deadline?.clear();
     for (const timer of this.late) timer.clear();
     this.early.length = 0;
-    this.resume();
     this.leaving.abort();
-    this.stopping = this.host.close();
   }
 }

@@ -2,37 +2,29 @@
 // what the bodies carry. It has no session that could be lost; to cancel is to let go of the reply, and nothing is sent.
 
 import { findMember } from '@lockkeeper/protocol/json/scan';
-import type { Child, ExitCause, ExitReason, Line } from '../../child/contract.ts';
+import type { Line } from '../../child/contract.ts';
 import { RemoteError } from '../contract.ts';
-import { createEnding } from '../ending.ts';
 import { failed, type RemoteHost } from '../host.ts';
 import { cancelledId, type Outgoing, outgoing } from '../outgoing.ts';
+import type { Life, Transport } from '../remote-child.ts';
 import { failureOfError, type ReplyEnd, readReply } from '../reply/read-reply.ts';
 import { isModern, looksOlder } from './proof.ts';
 import { requestHeaders } from './request-headers.ts';
 import type { KnownTools } from './tool-headers.ts';
 
-export class ModernChild implements Child {
-  readonly pid = undefined;
-  readonly startedAt: number;
+export class ModernTransport implements Transport {
   private readonly host: RemoteHost;
+  private readonly life: Life;
   private readonly tools: KnownTools;
-  private readonly ending: ReturnType<typeof createEnding>;
   private readonly posts = new Map<number, AbortController>();
 
-  constructor(host: RemoteHost, tools: KnownTools) {
+  constructor(host: RemoteHost, life: Life, tools: KnownTools) {
     this.host = host;
+    this.life = life;
     this.tools = tools;
-    this.startedAt = host.clock.now();
-    this.ending = createEnding(host.events);
-  }
-
-  get exited(): ExitReason | null {
-    return this.ending.reason;
   }
 
   send(message: Line): boolean {
-    if (this.exited !== null) return false;
     const out = outgoing(message);
     const cancelled = cancelledId(out);
     if (cancelled !== null) this.forget(cancelled);
@@ -42,30 +34,15 @@ export class ModernChild implements Child {
   }
 
   takes(): boolean {
-    return this.exited === null && this.host.takes();
+    return true;
   }
 
   forget(id: number): void {
     this.posts.get(id)?.abort();
   }
 
-  pause(): void {
-    this.host.valve.shut();
-  }
-
-  resume(): void {
-    this.host.valve.open();
-  }
-
-  stderrTail(): string {
-    return '';
-  }
-
-  stop(why: string, _how?: 'now', cause?: ExitCause): Promise<void> {
-    this.ending.end('stopped', why, cause);
-    this.resume();
+  async leave(): Promise<void> {
     for (const post of this.posts.values()) post.abort();
-    return this.host.close();
   }
 
   /** Never rejects. */
@@ -137,8 +114,6 @@ export class ModernChild implements Child {
   private older(id: number): void {
     const words = 'it does not answer as a modern server any more';
     failed(this.host, id, { kind: 'session', words, mayHaveRun: false });
-    this.ending.end('session-ended', words);
-    for (const post of this.posts.values()) post.abort();
-    void this.host.close();
+    this.life.end('session-ended', words);
   }
 }
