@@ -1,44 +1,11 @@
 // What does the operator read when the configuration is wrong? Each kind of fault with its place and its sentence.
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { ConfigError, type ConfigFault } from '../../src/config/faults.ts';
+import { test } from 'node:test';
+import { ConfigError } from '../../src/config/faults.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { type Folder, makeFolder, openConfig, SAMPLE } from './sample.ts';
-
-let folder: Folder;
-before(() => {
-  folder = makeFolder({ 'jwks.json': '{"keys":[]}' });
-});
-after(() => folder.remove());
-
-function faultsOf(text: string, env: Record<string, string> = {}): readonly ConfigFault[] {
-  const file = folder.write('lockkeeper.yaml', text);
-  try {
-    loadConfig(file, env);
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    for (const fault of error.faults) assert.equal(fault.file, file);
-    return error.faults;
-  }
-  return [];
-}
-
-/** Stands in the rows right before each place that is told; faults come in the order of their marks. */
-const MARK = '§';
-
-/** The file without marks, and `line:column` of each. */
-function unmarked(marked: string): { text: string; places: string[] } {
-  const places: string[] = [];
-  let text = '';
-  for (const char of marked) {
-    const line = text.split('\n').length;
-    const column = text.length - text.lastIndexOf('\n');
-    if (char === MARK) places.push(`${line}:${column}`);
-    else text += char;
-  }
-  return { text, places };
-}
+import { faultsOf, folder, http, type Row, tellFaults, unmarked, useFolder } from './bad-file.ts';
+import { openConfig, SAMPLE } from './sample.ts';
 
 const KEY = '0123456789abcdef0123456789abcdef';
 const issuer = (members: string, more = '') =>
@@ -52,17 +19,11 @@ const inIssuer = (members: string, more = '') => issuer(members, more).replace('
 const server = (more: string) => openConfig().replace('stdio: {', `${more}, stdio: {`);
 const stdio = (more: string) => openConfig().replace('command: node', more);
 const route = (members: string) => openConfig().replace('path: /acme/mcp, tenant: acme, server: one', members);
-/** Instead of a command: a server by URL. */
-const http = (members: string, more = '') =>
-  openConfig().replace('stdio: { command: node }', `http: { ${members} }${more}`);
-const FAR = 'url: "https://mcp.example.com/mcp"';
-const credential = (name: string, members: string, more = '') =>
-  http(`${FAR}, credential: ${name}${more}`).replace('{ name: acme }', `{ name: acme, credentials: { ${members} } }`);
+
 const rule = (members: string) => openConfig(`policy:\n  - { ${members} }\n`);
 const ALLOW = 'allow: [{ server: one }]';
 
-/** What is wrong, the file with marks, the sentence of each fault. */
-const ROWS: readonly [string, string, ...RegExp[]][] = [
+const ROWS: readonly Row[] = [
   ['an empty file', '§', /empty/],
   ['a list instead of settings', '§- a\n', /must be a map/],
   ['broken YAML', `${openConfig()}limits: { holdMs: 1\n§`, /not valid YAML/],
@@ -281,62 +242,6 @@ const ROWS: readonly [string, string, ...RegExp[]][] = [
     /two seal keys have the kid "a"/,
     /no key under seal\.keys has this kid/,
   ],
-  // Servers by URL
-  [
-    'a server by command and by URL',
-    openConfig().replace('[{ name: one', '[§{ name: one').replace('stdio:', `http: { ${FAR} }, stdio:`),
-    /^servers\[0\] has too many or too few of its keys: give either stdio \(.*\) or http/,
-  ],
-  [
-    'a server by neither',
-    openConfig().replace('[{ name: one', '[§{ name: one').replace(', stdio: { command: node }', ''),
-    /give either stdio/,
-  ],
-  ['a server without its URL', http('').replace('http: {', '§http: {'), /^servers\[0\]\.http\.url is missing/],
-  ['a URL that is none', http('url: §mcp.example.com'), /must be a whole URL/],
-  ['a URL of another protocol', http('url: §"ftp://mcp.example.com"'), /must be a whole URL/],
-  ['a user in a URL', http('url: §"https://me@mcp.example.com/mcp"'), /holds a user or password.*http\.headers/],
-  ['a key in a URL', http('url: §"https://mcp.example.com/mcp?api_key=x"'), /seems to hold a secret.*http\.headers/],
-  ['a key in a path', http('url: §"https://mcp.example.com/sk-live-123/mcp"'), /seems to hold a secret/],
-  ['a fragment in a URL', http('url: §"https://mcp.example.com/mcp#a"'), /ends in a fragment/],
-  ['plain http', http('url: §"http://mcp.intern/mcp", cidrs: [10.0.0.0/8]'), /anyone on the way can read.*plain: true/],
-  ['plain http to anywhere', http('url: "http://mcp.intern/mcp", plain: §true'), /plain needs cidrs/],
-  ['plain with https', http(`${FAR}, plain: §true`), /plain is for http:\/\//],
-  [
-    'headers that are not the operator’s',
-    http(
-      `${FAR}, headers: { §Host: a, §Mcp-Session-Id: b, §content-length: "1", §Connection: c, §X-Forwarded-For: d }`,
-    ),
-    ...Array.from({ length: 5 }, () => /is not yours to set/),
-  ],
-  ['a header that is none', http(`${FAR}, headers: { §"a b": x }`), /"a b" is no name of a header/],
-  ['a header twice', http(`${FAR}, headers: { X-Key: a, §x-key: b }`), /stands here twice, since case does not count/],
-  ['a header in two lines', http(`${FAR}, headers: { X-Key: §"a\\nb" }`), /visible ASCII in one line/],
-  ['an empty header', http(`${FAR}, headers: { X-Key: §"" }`), /cannot be sent/],
-  ['a range that is none', http(`${FAR}, cidrs: [§10.0.0.0, §10.0.0.0/33, §"a/8"]`), /address\/bits/, /as/, /as/],
-  ['a range that says nothing', http(`${FAR}, cidrs: [§0.0.0.0/0, §"::/0"]`), /so wide/, /so wide/],
-  [
-    'a range that no server may have',
-    http(`${FAR}, cidrs: [§169.254.0.0/16, §"fe80::/64", §224.0.0.0/8]`),
-    ...Array.from({ length: 3 }, () => /no server may lie/),
-  ],
-  ['an authority that is none', http(`${FAR}, ca: §hello`), /http\.ca holds no certificate/],
-  [
-    'a transport of the other era',
-    http(`${FAR}, transport: §sse`, ', era: modern'),
-    /legacy era: take era: modern out/,
-  ],
-  [
-    'a credential that is not there',
-    credential('§github', 'gitlab: { X-Key: a }'),
-    /no credential "github": add it under credentials of the tenant, or use "gitlab"/,
-  ],
-  [
-    'a credential of a header that is there already',
-    credential('§github', 'github: { Authorization: a }', ', headers: { authorization: b }'),
-    /is in this credential and in http\.headers/,
-  ],
-  ['a credential that sets what it may not', credential('github', 'github: { §Mcp-Name: a }'), /not yours to set/],
   // References
   ['a variable that is not set', openConfig('state: §"redis://${env:NOT_SET}@h"\n'), /variable NOT_SET is not set/],
   ['a variable without a name', openConfig('state: §"${env:}"\n'), /needs the name of an environment variable/],
@@ -344,21 +249,8 @@ const ROWS: readonly [string, string, ...RegExp[]][] = [
   ['a folder for a file', openConfig('link: { secret: §"${file:.}" }\n'), /\. is not a file/],
 ];
 
-describe('a configuration with a fault says where and what to do', () => {
-  for (const [name, marked, ...sentences] of ROWS) {
-    test(name, () => {
-      const { text, places } = unmarked(marked);
-      assert.equal(places.length, sentences.length, 'a row has a mark for each sentence');
-      const faults = faultsOf(text);
-      assert.deepEqual(
-        faults.map(({ line, column }) => `${line}:${column}`),
-        places,
-        faults.map(({ words }) => words).join('\n'),
-      );
-      for (const [i, sentence] of sentences.entries()) assert.match(faults[i]!.words, sentence);
-    });
-  }
-});
+useFolder();
+tellFaults(ROWS);
 
 test('all faults are told at once, in the order of the file', () => {
   const { text, places } = unmarked(
