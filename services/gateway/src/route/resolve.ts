@@ -64,20 +64,37 @@ async function lookedUp(room: Room, sight: Sight, kind: 'tool' | 'prompt', ref: 
     (spec) => sight.shows(spec.name, kind) && ref.name.startsWith(aggregatePrefix(spec.name)),
   );
   let fault: Step | null = null;
+  let hidden: readonly [string, string] | null = null;
   for (const how of ['table', 'anew'] as const) {
     for (const spec of candidates) {
       const found = await inTable(room, sight, spec, kind, ref.name, how);
       if (typeof found !== 'string' && found !== null) fault ??= found;
       if (typeof found !== 'string') continue;
-      if (sight.may(spec.name, kind, found)) {
+      if (!sight.sees(spec.name, kind, found)) {
+        hidden = [spec.name, found];
+      } else if (sight.may(spec.name, kind, found)) {
         return { kind: 'target', spec, name: found, edits: [renamed(ref.member, found)] };
       }
     }
   }
+  if (fault === null) deniedByName(sight, kind, ref.name, hidden);
   return fault ?? unknownName(kind, ref.name);
 }
 
-/** The server's own name; null when it has none such that the caller may see; a step when its table cannot be had. */
+/** The caller hears the same of what is hidden and of what is not there; the audit tells them apart (P-15). */
+function deniedByName(
+  sight: Sight,
+  kind: 'tool' | 'prompt',
+  alias: string,
+  hidden: readonly [string, string] | null,
+): void {
+  const { servers } = sight.exchange.route;
+  const closed = servers.find((name) => !sight.shows(name, kind) && alias.startsWith(aggregatePrefix(name)));
+  if (hidden !== null) sight.may(hidden[0], kind, hidden[1]);
+  else if (closed !== undefined) sight.may(closed, kind, alias);
+}
+
+/** The server's own name, seen by the caller or not; null when it has none such; a step when its table cannot be had. */
 async function inTable(
   room: Room,
   sight: Sight,
@@ -94,6 +111,5 @@ async function inTable(
   if (!offers(profile.entry.value, list)) return null;
   const outcome = await awaited(exchange, room.catalogue[how](exchange, up, profile.entry.value, list));
   if (outcome.kind === 'fault') return faulted(outcome.fault, spec, profile.entry.value.era);
-  const name = tableOf(outcome.entry.value, spec.name).byAlias.get(alias)?.item.name;
-  return name !== undefined && sight.sees(spec.name, kind, name) ? name : null;
+  return tableOf(outcome.entry.value, spec.name).byAlias.get(alias)?.item.name ?? null;
 }

@@ -28,6 +28,23 @@ test('GB-120: each sees what each may call, in either order, and a hidden name r
   assert.equal(stage.sentOf('tools/call').length, calls);
 });
 
+test('P-15: the audit tells what the policy hides from what is not there, on either kind of route', async () => {
+  const servers = { s: { tools: ['{"name":"x"}', '{"name":"y"}'] }, closed: { tools: ['{"name":"z"}'] } };
+  const stage = stageOf({ servers, policy: [rule(['dev'], ['x'])] });
+  const ruleOf = async (name: string, route: string) => {
+    const answer = await stage.ask('tools/call', JSON.stringify({ name }), { route });
+    const { message } = refusalOf(answer);
+    assert.equal(message, `Unknown tool: ${name}`);
+    return answer.rule;
+  };
+  assert.equal(await ruleOf('y', '/one'), 'default-deny');
+  assert.equal(await ruleOf('s__y', '/all'), 'default-deny');
+  assert.equal(await ruleOf('closed__z', '/all'), 'default-deny');
+  assert.equal(await ruleOf('s__q', '/all'), undefined);
+  assert.equal(await ruleOf('nobody__z', '/all'), undefined);
+  assert.equal((await stage.ask('tools/call', '{"name":"s__x"}', { route: '/all' })).rule, 'dev');
+});
+
 test('GB-120: a permission taken away shows at the next request', async () => {
   const servers = { s: { tools: ['{"name":"x"}', '{"name":"y"}'] } };
   const stage = stageOf({ servers, policy: [rule(['dev'], ['*'])] });
