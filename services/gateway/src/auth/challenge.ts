@@ -5,6 +5,7 @@ import type { Refusal } from '../errors.ts';
 
 export type Turned = 'no-token' | 'bad-token' | 'bad-credentials' | 'keys-unreadable';
 
+const NO_KEYS = 'The keys of the token’s issuer cannot be read now, so nothing can be said of the token.';
 const DESCRIPTION = 'The token is malformed, expired, or not meant for this resource';
 
 export function challengeFor(turned: Turned, metadataUrl: string, scopes: readonly string[]): Record<string, string> {
@@ -24,6 +25,6 @@ export function challengeFor(turned: Turned, metadataUrl: string, scopes: readon
 }
 
 export function refusalFor(turned: Turned, retryAfterMs: number): Refusal {
-  if (turned === 'keys-unreadable') return { reason: 'unreadable', retryAfterMs };
+  if (turned === 'keys-unreadable') return { reason: 'unreadable', message: NO_KEYS, retryAfterMs };
   return { reason: turned };
 }

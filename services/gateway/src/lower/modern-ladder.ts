@@ -94,6 +94,7 @@ function refuseMethod({ route, message }: Climbing): Refusal | null {
   return {
     reason: 'unknown-method',
     message: `Method not found: this revision has no initialize. Served here: ${supported.join(', ')}.`,
+    next: 'To initialize an older one, leave out the modern envelope and header.',
     data: JSON.stringify({ supported }),
   };
 }

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { refusalFor } from '../../src/auth/challenge.ts';
 import { CATALOGUE, type Reason, row } from '../../src/errors.ts';
 import { refusesAsResult, renderError, renderErrorText, toolErrorMembers } from '../../src/http/refuse.ts';
 
@@ -53,6 +54,14 @@ test('the prescribed statuses stand', () => {
     ['upstream', 200],
   ];
   for (const [reason, expected] of pins) assert.equal(status(reason), expected, reason);
+});
+
+test('keys of an issuer that cannot be read are not called shared state', () => {
+  const refusal = refusalFor('keys-unreadable', 5000);
+  const { error } = parse(renderError(refusal, undefined, 'x')) as { error: { message: string; code: number } };
+  assert.match(error.message, /^The keys of the token’s issuer cannot be read now/);
+  assert.doesNotMatch(error.message, /state/);
+  assert.deepEqual([error.code, refusal.retryAfterMs], [10010, 5000]);
 });
 
 test('ops/errors.md is this table', () => {
