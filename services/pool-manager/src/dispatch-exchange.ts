@@ -2,18 +2,18 @@
 // once, whatever happens, and gives its lease back whatever happens. Nothing is run twice but safe methods, once, when
 // their process died under them (dispatch-again.ts). What its server asks is parked/held.ts.
 
-import { mayAsk, type ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import { copyOf } from '@lockkeeper/protocol/json/bytes';
 import type { Open, Principal } from '@lockkeeper/protocol/link/frames';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import { heardOf, isSafe, mayGoAgain } from './dispatch-again.ts';
+import { type Beginning, begin } from './dispatch-begin.ts';
 import type { ExchangeDeps } from './dispatch-contract.ts';
 import { failureOf, notMine } from './dispatch-failure.ts';
-import { leaseRequest, ownerOf } from './dispatch-lease.ts';
+import { ownerOf } from './dispatch-lease.ts';
 import { Leaving, type LeftExchange } from './dispatch-leaving.ts';
 import { ExchangeTime, termsOf } from './dispatch-time.ts';
-import { telling } from './dispatch-waiting.ts';
 import { faultOf } from './errors.ts';
 import type { OpenStream, StreamReply, TaskedUpstream } from './link/contract.ts';
 import { Audience, type Listener } from './parked/audience.ts';
@@ -29,23 +29,23 @@ import type { FaultHead, Question, ResultHead, UpstreamCall, UpstreamReply, Visi
 
 type EndReason = 'cancelled' | 'timeout' | 'lost' | 'draining' | 'too-slow' | 'start-failed' | 'expired';
 
-export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchange, LeftExchange {
+export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchange, LeftExchange, Beginning {
   readonly head: Open;
   latest: Open;
   readonly spec: ServerSpec;
-  private readonly deps: ExchangeDeps;
-  private readonly owner: string;
-  private readonly back: ReturnTo | undefined;
+  readonly deps: ExchangeDeps;
+  readonly owner: string;
+  readonly back: ReturnTo | undefined;
   body: Uint8Array;
   readonly audience: Audience;
   private readonly first: Listener;
-  private readonly time: ExchangeTime;
+  readonly time: ExchangeTime;
   private held: Held | null = null;
   private readonly leavers: Leaving;
   private leaving: AbortController | null = null;
   private lease: Lease | null = null;
   private upstream: UpstreamCall | null = null;
-  private done = false;
+  done = false;
   private running = false;
   private tasks = false;
   private tries = 0;
@@ -86,10 +86,10 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   /** Never rejects. */
   async run(): Promise<void> {
     try {
-      if (this.back?.unclaimed === true) return await this.begin();
+      if (this.back?.unclaimed === true) return await begin(this);
       const fault = notMine(await this.deps.ownership.claim(this.spec.tenant, this.owner), this.spec);
       if (fault !== null) this.refuse(fault);
-      else if (!this.done) await this.begin();
+      else if (!this.done) await begin(this);
     } catch (error) {
       this.failed(error);
     }
@@ -172,6 +172,10 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
   /** Nobody answered (protocol.md §5.5 "timeout"): its states are void from now on. */
   expired(): void {
     this.end('expired', 'nobody answered its questions in time');
+  }
+
+  lent(lease: Lease): void {
+    this.lease = lease;
   }
 
   profile(): Profile {
@@ -271,39 +275,6 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     if (!this.done && this.audience.has(listener)) this.leavers.gone(this, listener, how);
   }
 
-  private async begin(): Promise<void> {
-    this.time.starts();
-    const { connector, pools } = this.deps;
-    const profile = connector.known(this.spec) ?? (await this.waited(connector.profile(this.spec, this.signal)));
-    if (this.done) return;
-    // A little less than our own deadline, so that "busy" is said rather than "not started".
-    const waitMs = Math.max(0, Math.min(this.deps.queueMs(), this.time.leftMs - 20));
-    const request = leaseRequest(this, profile, {
-      ...{ owner: this.owner, waitMs, back: this.back?.connection },
-      asks: this.deps.parked !== undefined,
-    });
-    const lease = await this.waited(pools.lease(request));
-    if (this.done) {
-      lease.release();
-      return;
-    }
-    this.lease = lease;
-    if (this.spec.isolation === 'session') {
-      await this.deps.keptState?.admit(this, request.fingerprint, lease.connection);
-      if (this.done) return;
-    }
-    this.time.called();
-    this.call(this.head, this.body);
-    // Also where the process was told of nothing: a question that it asks all the same says what this caller lacks.
-    const legacy = profile.era === 'legacy' && mayAsk(this.spec);
-    if (!this.done && legacy) this.deps.parked?.attach(lease.connection, this);
-  }
-
-  private waited<T>(work: Promise<T>): Promise<T> {
-    const { clock, tellMs } = this.deps;
-    return this.head.progress ? telling(work, clock, tellMs, (m, bytes) => this.event(m, bytes)) : work;
-  }
-
   /** Once, and only if the caller has seen nothing of it. */
   private again({ mayHaveRun }: FaultHead): boolean {
     const dead = this.lease?.connection;
@@ -312,7 +283,7 @@ export class DispatchedExchange implements OpenStream, UpstreamReply, HeldExchan
     if (!mayHaveRun) this.running = false;
     this.giveBack();
     heardOf(dead, this.deps.clock)
-      .then(() => (this.done ? undefined : this.begin()))
+      .then(() => (this.done ? undefined : begin(this)))
       .catch((error: unknown) => this.failed(error));
     return true;
   }
