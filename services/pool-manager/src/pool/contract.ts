@@ -1,10 +1,15 @@
 // Between the dispatcher and the pools (design §5). The dispatcher says who wants which kind of process; the pools
-// start, lend, take back and end them. Nothing here knows MCP beyond the fingerprint.
+// start, lend, take back and end them. Below: what all pools of a node are given, and what they are for the rest of it.
 
-import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { Limits, ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Principal } from '@lockkeeper/protocol/link/frames';
 import type { ClientCapabilities } from '@lockkeeper/protocol/mcp/capabilities';
-import type { Connection } from '../raise/contract.ts';
+import type { Clock } from '@lockkeeper/state/clock';
+import type { Order, Whom } from '@lockkeeper/state/operator/contract';
+import type { PoolLease } from '../lease/lease.ts';
+import type { Connection, Connector, Log, StartError } from '../raise/contract.ts';
+import type { Unlent, UsageReader } from './meter/contract.ts';
+import type { PoolList, PoolRow, PoolStats } from './stats.ts';
 
 export interface LeaseRequest {
   readonly spec: ServerSpec;
@@ -82,4 +87,42 @@ export class BusyError extends Error {
     this.retryAfterMs = retryAfterMs;
     this.queue = queue;
   }
+}
+
+export interface PoolsDeps {
+  readonly connector: Pick<Connector, 'connect' | 'doubt'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Before the numbers of its processes. */
+  readonly name?: string;
+  limits(): Pick<Limits, 'maxPerServer' | 'maxPerTenant' | 'maxPerNode' | 'maxQueue' | 'sessionIdleMs'>;
+  readonly sweepMs?: number;
+  /** What children use of the machine. Absent: nobody looks. */
+  readonly usage?: UsageReader;
+  /** All of the node, also what is in no pool. */
+  readonly running?: () => Iterable<Unlent>;
+  readonly meterMs?: number;
+}
+
+export interface NodePools extends Pools {
+  lease(request: LeaseRequest): Promise<PoolLease>;
+  /** Starts `pool.minWarm` processes of a `shared` server before anyone comes. `owner`: not the server's own key. */
+  warm(spec: ServerSpec, owner?: string): void;
+  /** No process is kept for nobody's use under this key; what is used goes on. */
+  cool(owner: string): void;
+  /** The owner key was lost to another node: its children end now, and their calls with them (design §4). */
+  dropOwner(owner: string): void;
+  /** Whether anything lives or waits for an owner key. */
+  inUse(owner: string): boolean;
+  stats(): PoolStats;
+  /** Every process. */
+  rows(): PoolRow[];
+  /** It could not even be asked what it is: counted and told to the operator as a start that failed. */
+  unusable(spec: ServerSpec, error: StartError): void;
+  /** For the operator. */
+  list(): PoolList;
+  /** Gives the names of those it was done to. */
+  order(order: Order, whom: Whom): string[];
+  /** Nothing new is taken, what waits and runs goes on. Resolves when all leases are back, or at the deadline. */
+  drain(deadlineMs: number): Promise<void>;
 }

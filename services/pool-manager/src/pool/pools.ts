@@ -1,22 +1,23 @@
 // All pools of a node: made on demand, given room within the caps, swept, drained, closed (design §5). The host of every
 // pool; the lives of their children are in lives.ts.
 
-import type { Limits, ServerSpec } from '@lockkeeper/protocol/config/settings';
+import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import { covers } from '@lockkeeper/protocol/mcp/fingerprint';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Order, Whom } from '@lockkeeper/state/operator/contract';
 import type { PoolLease } from '../lease/lease.ts';
-import { type Connector, type Log, StartError } from '../raise/contract.ts';
-import { BusyError, type LeaseRequest, type Pools, type QueueState } from './contract.ts';
+import { StartError } from '../raise/contract.ts';
+import { BusyError, type LeaseRequest, type NodePools, type PoolsDeps, type QueueState } from './contract.ts';
 import { factsOf, type PoolFacts, sharedFacts } from './facts.ts';
 import { Health } from './health/health.ts';
 import { createJanitor } from './janitor.ts';
 import { type End, endOf } from './life/ends.ts';
+import { Leases } from './life/leases.ts';
 import { Lives } from './life/lives.ts';
 import { compareSiblings } from './life/siblings.ts';
 import { Tally } from './life/tally.ts';
-import type { Unlent, UsageReader } from './meter/contract.ts';
-import { createMeter, type Meter } from './meter/meter.ts';
+import type { Meter } from './meter/meter.ts';
+import { createPoolMeter } from './meter/pool-meter.ts';
 import { Operator } from './operate.ts';
 import { Pool, type PoolHost } from './pool.ts';
 import type { PooledChild } from './pooled-child.ts';
@@ -25,44 +26,6 @@ import { Caps, type FullCap } from './room/caps.ts';
 import { Room } from './room/room.ts';
 import { type PoolList, type PoolRow, type PoolStats, poolRows, poolStats } from './stats.ts';
 import { sweepPool } from './sweep.ts';
-
-export interface PoolsDeps {
-  readonly connector: Pick<Connector, 'connect' | 'doubt'>;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Before the numbers of its processes. */
-  readonly name?: string;
-  limits(): Pick<Limits, 'maxPerServer' | 'maxPerTenant' | 'maxPerNode' | 'maxQueue' | 'sessionIdleMs'>;
-  readonly sweepMs?: number;
-  /** What children use of the machine. Absent: nobody looks. */
-  readonly usage?: UsageReader;
-  /** All of the node, also what is in no pool. */
-  readonly running?: () => Iterable<Unlent>;
-  readonly meterMs?: number;
-}
-
-export interface NodePools extends Pools {
-  lease(request: LeaseRequest): Promise<PoolLease>;
-  /** Starts `pool.minWarm` processes of a `shared` server before anyone comes. `owner`: not the server's own key. */
-  warm(spec: ServerSpec, owner?: string): void;
-  /** No process is kept for nobody's use under this key; what is used goes on. */
-  cool(owner: string): void;
-  /** The owner key was lost to another node: its children end now, and their calls with them (design §4). */
-  dropOwner(owner: string): void;
-  /** Whether anything lives or waits for an owner key. */
-  inUse(owner: string): boolean;
-  stats(): PoolStats;
-  /** Every process. */
-  rows(): PoolRow[];
-  /** It could not even be asked what it is: counted and told to the operator as a start that failed. */
-  unusable(spec: ServerSpec, error: StartError): void;
-  /** For the operator. */
-  list(): PoolList;
-  /** Gives the names of those it was done to. */
-  order(order: Order, whom: Whom): string[];
-  /** Nothing new is taken, what waits and runs goes on. Resolves when all leases are back, or at the deadline. */
-  drain(deadlineMs: number): Promise<void>;
-}
 
 export function createPools(deps: PoolsDeps): NodePools {
   return new AllPools(deps);
@@ -81,7 +44,7 @@ class AllPools implements NodePools, PoolHost {
   private readonly janitor;
   private readonly meter: Meter | null;
   private state: 'open' | 'draining' | 'closed' = 'open';
-  private quiet: (() => void) | null = null;
+  private readonly leases: Leases;
 
   constructor(deps: PoolsDeps) {
     const { clock, connector, log } = deps;
@@ -89,6 +52,7 @@ class AllPools implements NodePools, PoolHost {
     this.deps = deps;
     this.clock = clock;
     this.caps = new Caps(() => deps.limits());
+    this.leases = new Leases(registry, clock);
     this.lives = new Lives({
       ...{ connector, clock, log, registry, health, tally, caps: this.caps, name: deps.name ?? '' },
       state: () => this.state,
@@ -114,7 +78,7 @@ class AllPools implements NodePools, PoolHost {
       start: (pool) => this.lives.start(pool),
     });
     this.janitor = createJanitor(clock, deps.sweepMs ?? 1_000, () => this.sweep());
-    this.meter = deps.usage === undefined ? null : this.metered(deps.usage);
+    this.meter = createPoolMeter(deps, { registry, lives: this.lives });
   }
 
   lease(request: LeaseRequest): Promise<PoolLease> {
@@ -193,7 +157,7 @@ class AllPools implements NodePools, PoolHost {
         if (pool.waiters.size === 0 && child.state !== 'busy') this.lives.dismiss(pool, child, endOf('closing'));
       }
     }
-    await this.leasesBack(deadlineMs);
+    await this.leases.allBack(deadlineMs);
   }
 
   async close(graceMs: number): Promise<void> {
@@ -253,7 +217,7 @@ class AllPools implements NodePools, PoolHost {
     }
     if (pool.choose() !== undefined) this.room.offered();
     if (pool.empty) this.forget(pool);
-    if (this.quiet !== null && this.leases() === 0) this.quiet();
+    this.leases.givenBack();
   }
 
   // The rest is its own.
@@ -284,26 +248,6 @@ class AllPools implements NodePools, PoolHost {
     this.serveServer(spec.digest);
   }
 
-  private metered(reader: UsageReader): Meter {
-    const { clock, log, running } = this.deps;
-    const from = (child: PooledChild) => this.registry.poolOf(child);
-    return createMeter({
-      ...{ reader, clock, everyMs: this.deps.meterMs ?? 2_000 },
-      children: () => this.registry.children(),
-      ...(running === undefined ? {} : { running }),
-      endedUnlent: ({ spec: { name, tenant } }, words) =>
-        log.warn({ server: name, tenant, why: words }, 'a child that serves nobody was ended'),
-      replace: (child, words) => from(child)?.retireChild(child, { reason: 'memory', words }),
-      end: (child, words) => {
-        const pool = from(child);
-        if (pool !== undefined) this.lives.punish(pool, child, { reason: 'memory', words });
-      },
-      spins: ({ spec: { name, tenant }, pid }) =>
-        log.warn({ server: name, tenant, pid }, 'an idle child takes a whole processor'),
-      failed: (error) => log.warn({ err: error }, 'what children use could not be read'),
-    });
-  }
-
   /** A start was settled for which other keys of the same server have waited. */
   private serveServer(digest: string): void {
     for (const pool of this.registry.ofDigest(digest)) if (pool.waiters.size > 0) pool.serve();
@@ -330,22 +274,6 @@ class AllPools implements NodePools, PoolHost {
     for (const pool of [...this.registry.every]) sweepPool(pool, this.deps.limits().sessionIdleMs, now);
     this.room.offered();
     this.health.prune(now);
-  }
-
-  private leases(): number {
-    let sum = 0;
-    for (const pool of this.registry.every) for (const child of pool.children) sum += child.holders.leases;
-    return sum;
-  }
-
-  private async leasesBack(deadlineMs: number): Promise<void> {
-    if (this.leases() === 0) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.quiet = resolve;
-    const timer = this.clock.setTimer(deadlineMs, resolve);
-    await promise;
-    timer.clear();
-    this.quiet = null;
   }
 }
 

@@ -7,7 +7,8 @@ import { fingerprintOf } from '@lockkeeper/protocol/mcp/fingerprint';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { ExitReason } from '../../src/child/contract.ts';
 import type { PoolLease } from '../../src/lease/lease.ts';
-import { createPools, type NodePools } from '../../src/pool/pools.ts';
+import type { NodePools } from '../../src/pool/contract.ts';
+import { createPools } from '../../src/pool/pools.ts';
 import { type Connection, StartError } from '../../src/raise/contract.ts';
 
 export class ManualClock implements Clock {
