@@ -2,10 +2,10 @@
 // is hot in it walks plain numbers and makes nothing.
 
 import { Keys } from './keys.ts';
-import { endOfEscape, endOfNumber, endOfWord } from './scalars.ts';
 import type { Inner, JsonKind, Member, ScanRules } from './scan.ts';
 import { ScanError } from './scan-error.ts';
 import { decodeString } from './text.ts';
+import { endOfEscape, endOfWord } from './words.ts';
 
 export class Scanner {
   private readonly b: Uint8Array;
@@ -43,7 +43,7 @@ export class Scanner {
       case 0x6e:
         return endOfWord(this.b, at, 'null');
       default:
-        return endOfNumber(this.b, at);
+        return this.number(at);
     }
   }
 
@@ -180,6 +180,32 @@ export class Scanner {
     }
     return (w << 2) - shift;
   }
+
+  private number(at: number): number {
+    const b = this.b;
+    let i = at;
+    if (b[i] === 0x2d) i++;
+    if (b[i] === 0x30) i++;
+    else i = this.digits(i);
+    if (b[i] === 0x2e) i = this.digits(i + 1);
+    if (b[i] === 0x65 || b[i] === 0x45) {
+      i++;
+      if (b[i] === 0x2b || b[i] === 0x2d) i++;
+      i = this.digits(i);
+    }
+    return i;
+  }
+
+  private digits(at: number): number {
+    let i = at;
+    while (isDigit(this.b[i])) i++;
+    if (i === at) throw new ScanError('syntax', i);
+    return i;
+  }
+}
+
+function isDigit(c: number | undefined): boolean {
+  return c !== undefined && c >= 0x30 && c <= 0x39;
 }
 
 function checkKey(seen: Keys, key: string, keyStart: number): void {
