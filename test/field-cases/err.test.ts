@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type Lockkeeper, startStandalone } from '../harness/lockkeeper.ts';
-import { asker, call, ERAS, modernAsker, server, textOf } from './stage.ts';
+import { callLegacy } from '../harness/messages.ts';
+import { asker, call, ERAS, type Json, modernAsker, server, textOf } from './stage.ts';
 
 let lockkeeper: Lockkeeper;
 const at = (name: string) => lockkeeper.route(`/acme/${name}/mcp`);
@@ -66,10 +67,19 @@ describe("GB-096: a server's error", () => {
     }
   });
 
-  for (const era of ERAS) {
-    it(`is never the transport's: a server that is not there is 200 with our own code for a ${era} client`, async () => {
-      const { status, error, message } = await modernAsker(at('missing'))('tools/list', {}, { id: 'q-7' });
-      assert.deepEqual([status, error?.code, message?.id], [200, 10003, 'q-7']);
+  it("is never the transport's: a server that is not there is 200 with our own code for a modern client", async () => {
+    const { status, error, message } = await modernAsker(at('missing'))('tools/list', {}, { id: 'q-7' });
+    assert.deepEqual([status, error?.code, message?.id], [200, 10003, 'q-7']);
+  });
+
+  for (const [method, params] of [
+    ['initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'raw', version: '1' } }],
+    ['tools/list', {}],
+  ] as const) {
+    it(`is never the transport's: a legacy client hears the same of ${method}`, async () => {
+      const sent = { jsonrpc: '2.0', id: 'q-7', method, params };
+      const { status, message } = await callLegacy(at('missing'), { message: sent });
+      assert.deepEqual([status, (message?.error as { code?: number })?.code, message?.id], [200, 10003, 'q-7']);
     });
   }
 });
@@ -79,16 +89,27 @@ describe('GB-097: a tool call that fails', () => {
     for (const [what, name, tool, words] of [
       ['(a) does not end', 'hangs', 'wait', /did not answer in time/],
       ['(b) ends its process', 'crashes', 'crash', /may have run in part/],
-      ['(b) cannot be started', 'missing', 'any', /could not be started: command not found: no-such-command/],
     ] as const) {
-      it(`${what}: is a result with isError and words for a ${era} client that may open a session`, async () => {
-        const ask = name === 'missing' ? modernAsker(at(name)) : await asker(era, at(name));
-        const { status, result } = await call(ask, tool);
+      it(`${what}: is a result with isError and words for a ${era} client`, async () => {
+        const { status, result } = await call(await asker(era, at(name)), tool);
         assert.deepEqual([status, result?.isError], [200, true]);
         assert.match((result!.content as { text: string }[])[0]!.text, words);
-        assert.match((result!._meta as Record<string, string>)['lockkeeper/reason']!, /^(timeout|lost|start-failed)$/);
+        assert.match((result!._meta as Record<string, string>)['lockkeeper/reason']!, /^(timeout|lost)$/);
       });
     }
+
+    it(`(b) of a server that cannot be started: is the same for a ${era} client`, async () => {
+      const params = { name: 'any', arguments: {} };
+      // No session can be opened there; a call of old needs none (GB-008).
+      const { status, message } =
+        era === 'modern'
+          ? await modernAsker(at('missing'))('tools/call', params)
+          : await callLegacy(at('missing'), { message: { jsonrpc: '2.0', id: 1, method: 'tools/call', params } });
+      const result = message?.result as { isError?: boolean; content: { text: string }[]; _meta: Json } | undefined;
+      assert.deepEqual([status, result?.isError], [200, true]);
+      assert.match(result!.content[0]!.text, /could not be started: command not found: no-such-command/);
+      assert.equal(result!._meta['lockkeeper/reason'], 'start-failed');
+    });
 
     it(`(d) has an unknown name: is -32602 for a ${era} client`, async () => {
       const { status, error } = await call(await asker(era, at('old')), 'nobody');

@@ -86,8 +86,14 @@ describe('GB-057: resultType', () => {
     });
   }
 
-  it('of a legacy server is its own field and no question', async () => {
-    const { result } = await call(modernAsker(at('legacy')), 'say', { result: `{${content}}` });
-    assert.equal(result?.resultType, 'complete');
-  });
+  for (const type of ['"input_required"', '"task"', '"weird"', '7']) {
+    it(`${type} of a legacy server means nothing: its result is complete, and no client sees it`, async () => {
+      const args = { result: `{"resultType":${type},${content}}` };
+      const modern = await call(modernAsker(at('legacy')), 'say', args);
+      assert.equal(modern.result?.resultType, 'complete', JSON.stringify(modern.message));
+      const legacy = await call(await legacyAsker(at('legacy')), 'say', args);
+      for (const { result } of [modern, legacy]) assert.match(JSON.stringify(result?.content), /"text":"x"/);
+      assert.ok(!('resultType' in legacy.result!), JSON.stringify(legacy.message));
+    });
+  }
 });

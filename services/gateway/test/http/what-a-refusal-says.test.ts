@@ -56,6 +56,11 @@ test('the prescribed statuses stand', () => {
   for (const [reason, expected] of pins) assert.equal(status(reason), expected, reason);
 });
 
+test('a 406 names both forms: some answers are streams only, so either alone may be too little', () => {
+  const { error } = parse(renderError({ reason: 'not-acceptable' }, undefined, 'x')) as { error: { message: string } };
+  assert.match(error.message, /Send "Accept: application\/json, text\/event-stream"\.$/);
+});
+
 test('keys of an issuer that cannot be read are not called shared state', () => {
   const refusal = refusalFor('keys-unreadable', 5000);
   const { error } = parse(renderError(refusal, undefined, 'x')) as { error: { message: string; code: number } };
