@@ -10,6 +10,8 @@ import type { ResultHead } from '../raise/contract.ts';
 import { judgeAnswer } from './answer.ts';
 import { type Asked, type Settled, unanswered } from './asked.ts';
 import type { Audience, Listener } from './audience.ts';
+import { Delivery } from './parking/delivery.ts';
+import { Patience } from './parking/patience.ts';
 import { type OpenQuestion, QuestionSet } from './question-set.ts';
 import { heldState } from './state-text.ts';
 
@@ -60,20 +62,18 @@ export class Parking {
   private readonly host: ParkingHost;
   private readonly deps: ParkingDeps;
   private readonly own = new Map<string, Timer>();
-  private readonly pending: { readonly question: OpenQuestion; readonly answer: Settled }[] = [];
+  private readonly patience: Patience;
+  private readonly delivery: Delivery;
   private window: Timer | null = null;
   private windowAt = 0;
-  private passing: Timer | null = null;
-  private human: Timer | null = null;
-  private pacing: Timer | null = null;
-  private paced = 0;
-  private regaining = false;
   private over = false;
 
   constructor(host: ParkingHost, deps: ParkingDeps) {
     this.host = host;
     this.deps = deps;
     this.set = new QuestionSet(deps.random);
+    this.patience = new Patience(host, deps, this.set);
+    this.delivery = new Delivery(this, host, deps);
   }
 
   get full(): boolean {
@@ -94,8 +94,8 @@ export class Parking {
         this.deps.clock.setTimer(ms, () => this.answerItself(key, answer)),
       );
     }
-    this.pace();
-    this.awaitPerson();
+    this.patience.pace();
+    this.patience.begin();
     if (this.host.lowered) this.show();
     else this.showWithin(terms.windowMs ?? this.deps.windowMs);
   }
@@ -103,17 +103,13 @@ export class Parking {
   /** A round that is whole: there is nothing to gather. */
   askAll(asked: readonly Asked[]): void {
     for (const one of asked) this.set.add(one, null);
-    this.awaitPerson();
+    this.patience.begin();
     this.show();
   }
 
   /** The server takes a question back, by its id; an answer that comes later goes nowhere. */
   withdraw(id: string): boolean {
-    const at = this.pending.findIndex(({ question }) => question.id === id);
-    if (at !== -1) {
-      this.pending.splice(at, 1);
-      return true;
-    }
+    if (this.delivery.drop(id)) return true;
     const question = this.set.withId(id);
     if (question === undefined) return false;
     this.remove(question.key);
@@ -145,21 +141,16 @@ export class Parking {
     for (const { question, answer, digest } of fits) {
       this.set.answered(question.key, digest);
       this.disarm(question.key);
-      this.pending.push({ question, answer });
+      this.delivery.add(question, answer);
     }
     for (const question of unfit) this.set.askAnew(question);
-    if (this.set.size === 0) this.stopWaiting();
+    if (this.set.size === 0) this.patience.stop();
     return { kind: 'taken', contradicted, unfit: unfit.length > 0 };
   }
 
   /** What was taken goes on its way. */
   deliver(): void {
-    const collected = this.pending.filter(({ question }) => !question.asked.live);
-    if (collected.length > 0) {
-      this.pending.splice(0, this.pending.length, ...this.pending.filter(({ question }) => question.asked.live));
-      for (const { question, answer } of collected) question.asked.settle(answer);
-    }
-    if (this.pending.length > 0) this.goOn();
+    this.delivery.deliver();
   }
 
   /** The present round, for one who just came, and for those who wait for news when there are any. */
@@ -176,18 +167,18 @@ export class Parking {
     if (this.over || this.set.size === 0) return;
     const { head, members } = this.shown();
     this.host.audience.result(head, members);
-    this.passBaton(this.host.lowered ? 'soon' : 'now');
+    this.delivery.passBaton(this.host.lowered ? 'soon' : 'now');
   }
 
   /** The exchange is over: what is open is answered in the caller's place (protocol.md §5.0 I3). */
   end(): void {
     if (this.over) return;
     this.over = true;
-    for (const timer of [this.window, this.passing, this.human, this.pacing, ...this.own.values()]) timer?.clear();
+    for (const timer of [this.window, ...this.own.values()]) timer?.clear();
     this.window = null;
     this.own.clear();
-    const left = [...this.pending.map(({ question }) => question), ...this.set.all()];
-    this.pending.length = 0;
+    this.patience.end();
+    const left = [...this.delivery.end(), ...this.set.all()];
     for (const { key, asked } of left) {
       this.set.remove(key);
       asked.settle(unanswered(asked.method));
@@ -209,52 +200,6 @@ export class Parking {
     this.window?.clear();
     this.windowAt = at;
     this.window = this.deps.clock.setTimer(ms, () => this.show());
-  }
-
-  /** Not at once where no window gathered what belongs together: the next question may be on its way. */
-  private passBaton(at: 'now' | 'soon'): void {
-    this.passing?.clear();
-    this.passing = null;
-    // Answers are on their way: its turn is used for those first.
-    if (this.regaining) return;
-    if (at === 'now') {
-      this.host.yields();
-      return;
-    }
-    this.passing = this.deps.clock.setTimer(this.deps.windowMs, () => {
-      this.passing = null;
-      if (this.set.size > 0 && !this.regaining && !this.over) this.host.yields();
-    });
-  }
-
-  private goOn(): void {
-    if (this.regaining) return;
-    this.passing?.clear();
-    this.passing = null;
-    const regained = this.host.regains();
-    if (regained === null) {
-      this.write();
-      return;
-    }
-    this.regaining = true;
-    regained.then(
-      () => {
-        this.regaining = false;
-        this.write();
-      },
-      () => {
-        // It never will: whoever ends the exchange answers what is left.
-        this.regaining = false;
-      },
-    );
-  }
-
-  private write(): void {
-    if (this.over) return;
-    const answers = this.pending.splice(0);
-    for (const { question, answer } of answers) question.asked.settle(answer);
-    // Part of the questions is still open: what the server does with this part is this call's.
-    if (this.set.size > 0 && this.window === null) this.passBaton('soon');
   }
 
   private answerItself(key: string, answer: Settled): void {
@@ -286,37 +231,8 @@ export class Parking {
       this.host.audience.result(head, members, (one) => one.waits || this.set.size > 0);
     }
     if (this.set.size > 0) return;
-    this.stopWaiting();
-    this.goOn();
-  }
-
-  private awaitPerson(): void {
-    if (this.human !== null) return;
-    const ms = this.deps.humanMs();
-    this.host.awaits(ms);
-    this.human = this.deps.clock.setTimer(ms, () => {
-      this.human = null;
-      this.host.expired();
-    });
-  }
-
-  private stopWaiting(): void {
-    this.human?.clear();
-    this.human = null;
-    this.pacing?.clear();
-    this.pacing = null;
-  }
-
-  /** SDK servers give their own questions a minute, which progress prolongs (design §4 amendment 4). */
-  private pace(): void {
-    if (this.pacing !== null || this.over) return;
-    if (!this.set.all().some(({ asked }) => asked.progress !== null)) return;
-    this.pacing = this.deps.clock.setTimer(this.deps.pacingMs, () => {
-      this.pacing = null;
-      this.paced++;
-      for (const { asked } of this.set.all()) asked.progress?.(this.paced);
-      this.pace();
-    });
+    this.patience.stop();
+    this.delivery.goOn();
   }
 }
 
