@@ -24,6 +24,7 @@ import { createLegacyLeg, type RunningLegacyLeg } from './lower/legacy/leg.ts';
 import type { Logging } from './observe/logger.ts';
 import { createMetrics } from './observe/metrics.ts';
 import { createRouteObserver } from './observe/route-observer.ts';
+import { sayCautions } from './policy/caution.ts';
 import { createRoute, type Route } from './route/answer.ts';
 import { loadSealKeys, retakeSealKeys } from './seal/keys.ts';
 import { createSealRing, type RingKeys } from './seal/ring.ts';
@@ -109,7 +110,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     },
   });
   forgetting.add(route.room.catalogue.forget);
-  const stopWatching = config.onChange((next) => retakeSealKeys(ring, next, warn));
+  const stopWatching = [config.onChange((next) => retakeSealKeys(ring, next, warn)), sayCautions(config, warn)];
   let legacy: RunningLegacyLeg | undefined;
   const http = createGatewayHttp({
     config,
@@ -174,7 +175,7 @@ export async function createGateway(deps: GatewayDeps): Promise<Gateway> {
     await link.close();
     await nodes.close();
     await admin.close();
-    stopWatching();
+    for (const stop of stopWatching) stop();
   }
 
   return {
