@@ -1,7 +1,7 @@
 // Audit rows as text. There is one for each exchange, so what they repeat is made once, and those of one turn of the
 // event loop are handed over together.
 
-import type { DestinationStream } from 'pino';
+import type { LineSink } from '@lockkeeper/state/log/lines';
 import type { AuditRow } from './audit.ts';
 
 /** pino's number. */
@@ -17,7 +17,7 @@ export interface AuditLines {
 }
 
 /** The form is that of the other lines; `service` names the process. */
-export function createAuditLines(stream: DestinationStream, service: string): AuditLines {
+export function createAuditLines(stream: LineSink, service: string): AuditLines {
   const name = JSON.stringify(service);
   /** What the rows of one millisecond begin with. */
   let opening = '';

@@ -2,7 +2,7 @@
 // arguments, results, tokens or headers (auth-security.md RD-1, RD-3).
 
 import type { Era } from '@lockkeeper/protocol/mcp/revision';
-import { cleanText } from './logger.ts';
+import { cleanText } from '@lockkeeper/state/log/text';
 
 export interface AuditRow {
   readonly xid: string;

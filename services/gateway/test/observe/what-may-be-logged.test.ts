@@ -1,4 +1,5 @@
-// Lines are a closed list of fields, cleaned (auth-security.md RD-1, RD-5, RD-6, T-54).
+// What a gateway says is a closed list of fields (auth-security RD-1, RD-5); how they are said is the lines' own business
+// (services/state/test/log).
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -31,33 +32,9 @@ test('fields that are not on the list are dropped, whatever they hold', async ()
   assert.deepEqual([line?.event, line?.xid, line?.service], ['something happened', 'x', 'gateway']);
 });
 
-test('an error is its name, code and message; its cause and its properties stay', async () => {
-  const error = Object.assign(new Error('no route to host', { cause: new Error(SECRET) }), {
-    code: 'EHOSTUNREACH',
-    request: SECRET,
-  });
-  for (const fields of [{ error }, { err: error }]) {
-    const [line] = await linesOf('info', ({ log }) => log.warn('x', fields));
-    assert.deepEqual(line?.error, { name: 'Error', message: 'no route to host', code: 'EHOSTUNREACH' });
-    assert.ok(!JSON.stringify(line).includes(SECRET));
-  }
-});
-
-test('T-54: no text forges a line, a level or a terminal', async () => {
-  const reason = 'a\n{"level":60,"event":"forged"}\r\u001b[31m\u2028\u202e';
-  const lines = await linesOf('info', ({ log }) => log.info('x', { reason }));
-  assert.equal(lines.length, 1);
-  assert.match(String(lines[0]?.reason), /^a\\u000a/);
-  for (const unsafe of ['\n', '\r', '\u001b', '\u2028', '\u202e'])
-    assert.ok(!String(lines[0]?.reason).includes(unsafe));
-});
-
-test('addresses lose their query, long texts their end', async () => {
-  const [line] = await linesOf('info', ({ log }) =>
-    log.info('x', { url: `https://h.example/p?code=${SECRET}`, reason: 'y'.repeat(5000) }),
-  );
+test('addresses lose their query', async () => {
+  const [line] = await linesOf('info', ({ log }) => log.info('x', { url: `https://h.example/p?code=${SECRET}` }));
   assert.equal(line?.url, 'https://h.example/p');
-  assert.equal(String(line?.reason).length, 2049);
 });
 
 const row: AuditRow = {

@@ -219,9 +219,7 @@ export class StdioChild implements Child {
 
   private cleanUp(pid: number | undefined): void {
     void this.removeAll(pid)
-      .catch((error: unknown) =>
-        this.parts.log.warn({ server: this.parts.spec.name, error: String(error) }, 'clean-up'),
-      )
+      .catch((error: unknown) => this.parts.log.warn({ server: this.parts.spec.name, err: error }, 'clean-up'))
       .finally(() => this.gone.resolve());
   }
 
