@@ -7,33 +7,15 @@ import { type Fault, type FaultReason, NO_BODY, type Result, type StreamHead } f
 import type { Stream, StreamHandler } from '@lockkeeper/protocol/link/stream';
 import { WireFault } from '@lockkeeper/protocol/link/wire-fault';
 import type { Seated } from '@lockkeeper/protocol/roster';
-import type { Clock, Timer } from '@lockkeeper/state/clock';
+import type { Clock } from '@lockkeeper/state/clock';
 import type { LinkAnswer, LinkListener } from './contract.ts';
+import { courseAfter, faultOf } from './errand-fault.ts';
+import { firstToAsk, mayCome, nextToAsk, nextWithRoom, whoKnowsTheEnd } from './errand-node.ts';
+import type { ErrandSpec } from './errand-spec.ts';
+import { pauseAfter, Wait } from './errand-wait.ts';
 import type { NodePeer } from './node-peer.ts';
 import type { Peers } from './peers.ts';
 import type { Wheel, WheelEntry } from './wheel.ts';
-
-export interface ErrandSpec {
-  readonly owner: string;
-  /** On how many nodes its owner's work may be at once; absent: on one. */
-  readonly nodes?: number | undefined;
-  /** Null: a listen. */
-  readonly xid: string | null;
-  /** Only the node under this name may serve it. */
-  readonly incarnation: string | undefined;
-  /** Its id, if the asker has it. */
-  readonly node: string | undefined;
-  /** Asks for an exchange that may run at any node, and starts nothing: all are asked before it is unknown. */
-  readonly joins: boolean;
-  /** How its exchange ended is in the store, where any node finds it when the one that ran it is gone. */
-  readonly recorded: boolean;
-  readonly safe: boolean;
-  readonly body: Uint8Array;
-  /** Null: no deadline (listen is exempt, protocol.md §4.7). */
-  readonly deadlineMs: number | null;
-  /** `anywhere`: for a node that did not run it, and is to run nothing. */
-  head(stream: number, leftMs: number, seenSeq: number, anywhere: boolean): StreamHead;
-}
 
 export interface ErrandDeps {
   readonly peers: Peers;
@@ -48,8 +30,6 @@ const GRACE_MS = 2_000;
 const PATIENCE_MS = 20_000;
 const NO_NODE_PATIENCE_MS = 5_000;
 const MAX_ATTEMPTS = 24;
-const FIRST_PAUSE_MS = 50;
-const MAX_PAUSE_MS = 1_000;
 const GONE = 'The node that ran this is gone.';
 
 let made = 0;
@@ -79,8 +59,7 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
   #attempts = 0;
   #seenSeq = 0;
   #tried: Set<NodePeer> | null = null;
-  #timer: Timer | null = null;
-  #stopWaiting: (() => void) | null = null;
+  #wait: Wait | null = null;
   #leftPeer: (() => void) | null = null;
 
   constructor(spec: ErrandSpec, listener: LinkListener, deps: ErrandDeps, resolve: (answer: LinkAnswer) => void) {
@@ -95,23 +74,15 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
 
   begin(): void {
     if (this.#settled) return;
-    const { incarnation, owner, nodes } = this.spec;
+    const { incarnation } = this.spec;
     if (incarnation !== undefined) this.#beginAt(incarnation);
     else {
-      const peer = this.#before() ?? this.#deps.peers.choose(owner, this.#tried, nodes);
+      const peer = firstToAsk(this.#deps.peers, this.spec, this.#attempts, this.#tried);
       if (peer !== undefined) this.#send(peer);
       // All that may take it were tried: they may have changed their minds after a pause.
       else if (this.#tried !== null && this.#tried.size > 0) this.#pause();
       else this.#awaitNode('No pool manager can be reached.');
     }
-  }
-
-  /** The node that answered before, once: it may drain by now, or the key may be another's. */
-  #before(): NodePeer | undefined {
-    const { node } = this.spec;
-    if (node === undefined || this.#attempts > 0) return undefined;
-    const peer = this.#deps.peers.withId(node);
-    return peer === undefined || peer.channel === null ? undefined : peer;
   }
 
   /** Ends it from this side: the caller left, its deadline came, or its link closes. */
@@ -173,73 +144,73 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
   }
 
   #faulted(fault: Fault): void {
-    const { reason } = fault;
-    const free = this.spec.incarnation === undefined;
-    const elsewhere = free && !this.#started;
-    // Nothing is recorded: what a node says of itself is not of that call.
-    if (this.#afterwards && !this.#started) this.#fail('lost', GONE, true);
-    else if (elsewhere && reason === 'moved' && fault.node !== undefined) {
-      const { peers } = this.#deps;
-      const known = peers.withId(fault.node);
-      peers.moved(this.spec.owner, fault.node);
-      this.#tried = null;
-      // The node that has it is not there, or refused before: its lease ends, or it comes back.
-      if (known === undefined || known.channel === null || known.draining || this.#attempts > 3) this.#pause();
-      else this.begin();
-    } else if (free && reason === 'draining' && this.#mayGoAgain()) {
-      this.#tried ??= new Set();
-      if (this.peer !== null) {
-        this.#deps.peers.drains(this.peer);
-        this.#tried.add(this.peer);
-      }
-      this.begin();
-    } else if (elsewhere && reason === 'unknown-exchange' && this.spec.joins) this.#askNext(fault);
-    else if (elsewhere && reason === 'busy' && this.spec.nodes !== undefined) this.#overflow(fault, this.spec.nodes);
-    else this.#settle({ kind: 'fault', fault });
+    switch (courseAfter(fault, this.spec, this.#started, this.#afterwards)) {
+      case 'gone':
+        this.#fail('lost', GONE, true);
+        break;
+      case 'moved':
+        this.#follow(fault.node!);
+        break;
+      case 'drained':
+        if (this.#mayGoAgain()) this.#leaveNode();
+        else this.#settle({ kind: 'fault', fault });
+        break;
+      case 'ask-next':
+        this.#sendOr(fault, nextToAsk(this.#deps.peers, this.#tryAnother()));
+        break;
+      case 'overflow':
+        this.#sendOr(fault, nextWithRoom(this.#deps.peers, this.spec, this.#tryAnother()));
+        break;
+      case 'over':
+        this.#settle({ kind: 'fault', fault });
+    }
   }
 
-  /** Another of those that may serve it has room, perhaps. */
-  #overflow(fault: Fault, nodes: number): void {
-    this.#tried ??= new Set();
-    if (this.peer !== null) this.#tried.add(this.peer);
-    const next = nodes > 1 ? this.#deps.peers.choose(this.spec.owner, this.#tried, nodes) : undefined;
-    if (next === undefined) this.#settle({ kind: 'fault', fault });
-    else this.#send(next);
+  #follow(node: string): void {
+    const { peers } = this.#deps;
+    const known = peers.withId(node);
+    peers.moved(this.spec.owner, node);
+    this.#tried = null;
+    // The node that has it is not there, or refused before: its lease ends, or it comes back.
+    if (known === undefined || known.channel === null || known.draining || this.#attempts > 3) this.#pause();
+    else this.begin();
   }
 
-  /** The exchange may run at a node that drains, or that had the key before. */
-  #askNext(fault: Fault): void {
+  /** It drains. */
+  #leaveNode(): void {
+    if (this.peer !== null) this.#deps.peers.drains(this.peer);
+    this.#tryAnother();
+    this.begin();
+  }
+
+  /** Those that have been tried, this one among them now. */
+  #tryAnother(): ReadonlySet<NodePeer> {
     this.#tried ??= new Set();
     if (this.peer !== null) this.#tried.add(this.peer);
-    const next = this.#deps.peers.connected().find((peer) => this.#tried?.has(peer) !== true);
+    return this.#tried;
+  }
+
+  #sendOr(fault: Fault, next: NodePeer | undefined): void {
     if (next === undefined) this.#settle({ kind: 'fault', fault });
     else this.#send(next);
   }
 
   #beginAt(incarnation: string): void {
     const peer = this.#deps.peers.withIncarnation(incarnation);
-    if (peer === undefined && !this.#mayCome()) this.#lost(GONE);
+    if (peer === undefined && !mayCome(this.#deps.peers, this.spec)) this.#lost(GONE);
     else if (peer !== undefined && peer.channel !== null) this.#send(peer);
     else this.#awaitNode('The node that runs this cannot be reached.');
   }
 
   /** The node is gone, or lives on without what it ran; the record of an end may be there all the same (design §4). */
   #lost(words: string): void {
-    const { recorded, node } = this.spec;
-    const nodes = this.#deps.peers.connected();
-    const peer = nodes.find(({ id }) => id === node) ?? nodes[0];
-    if (!recorded || this.#afterwards || peer === undefined) {
+    const peer = this.#afterwards ? undefined : whoKnowsTheEnd(this.#deps.peers, this.spec);
+    if (peer === undefined) {
       this.#fail('lost', words, true);
       return;
     }
     this.#afterwards = true;
     this.#send(peer);
-  }
-
-  /** Another replica met that node, or that life of it, before we did: it is not lost because we have not yet. */
-  #mayCome(): boolean {
-    const { node } = this.spec;
-    return node !== undefined && (this.#deps.peers.withId(node)?.channel ?? null) === null;
   }
 
   /** There may be more of it, at this node only. */
@@ -276,18 +247,11 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
 
   /** Until something about the nodes changes. */
   #awaitNode(words: string): void {
-    const left = Math.min(this.#begunAt + NO_NODE_PATIENCE_MS - this.#deps.clock.now(), this.#left());
-    if (left <= 0) {
-      if (this.spec.incarnation === undefined) this.#fail('unavailable', words);
-      else this.#lost(words);
-      return;
-    }
-    const go = () => {
-      this.#wake();
-      this.begin();
-    };
-    this.#stopWaiting = this.#deps.peers.onceChanged(go);
-    this.#timer = this.#deps.clock.setTimer(left, go);
+    const { clock, peers } = this.#deps;
+    const left = Math.min(this.#begunAt + NO_NODE_PATIENCE_MS - clock.now(), this.#left());
+    if (left > 0) this.#wait = new Wait(left, () => this.#goOn(), clock, peers);
+    else if (this.spec.incarnation === undefined) this.#fail('unavailable', words);
+    else this.#lost(words);
   }
 
   /** For a lease to end, or a drained cluster to get a new node. */
@@ -298,18 +262,17 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
       return;
     }
     this.#tried = null;
-    const pause = Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(5, this.#attempts));
-    this.#timer = clock.setTimer(pause, () => {
-      this.#wake();
-      this.begin();
-    });
+    this.#wait = new Wait(pauseAfter(this.#attempts), () => this.#goOn(), clock, null);
+  }
+
+  #goOn(): void {
+    this.#wake();
+    this.begin();
   }
 
   #wake(): void {
-    this.#timer?.clear();
-    this.#timer = null;
-    this.#stopWaiting?.();
-    this.#stopWaiting = null;
+    this.#wait?.end();
+    this.#wait = null;
   }
 
   /** The node has ended the stream. */
@@ -342,8 +305,4 @@ export class Errand implements StreamHandler, WheelEntry, Seated {
     this.#deps.settled(this);
     this.#resolve(answer);
   }
-}
-
-export function faultOf(reason: FaultReason, message: string, mayHaveRun: boolean): Fault {
-  return { kind: 'error', stream: 0, seq: 0, reason, code: -32603, message, mayHaveRun };
 }

@@ -10,7 +10,9 @@ import type { Clock } from '@lockkeeper/state/clock';
 import type { NodeRecord } from '@lockkeeper/state/nodes/record';
 import type { Signal } from '../leaving.ts';
 import type { Link, LinkAnswer, LinkListener, LinkRequest, ListenRequest } from './contract.ts';
-import { Errand, type ErrandDeps, type ErrandSpec, faultOf } from './errand.ts';
+import { Errand, type ErrandDeps } from './errand.ts';
+import { faultOf } from './errand-fault.ts';
+import type { ErrandSpec } from './errand-spec.ts';
 import { createPeers } from './peers.ts';
 import { createWheel } from './wheel.ts';
 
