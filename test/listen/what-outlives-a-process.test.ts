@@ -10,22 +10,23 @@ import { type Lockkeeper, startStandalone } from '../harness/lockkeeper.ts';
 import { CHANGES, listen, told, tool, toolNames } from './ears.ts';
 
 const ERAS = ['legacy', 'modern'] as const;
+/** Found out by asking, or told by the operator. */
+const SERVERS = ERAS.flatMap((era) => (['auto', 'told'] as const).map((how) => ({ era, how, name: `${era}-${how}` })));
 
 describe('what outlives a process', { concurrency: false }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'lockkeeper-tools-'));
-  const fileOf = (era: string) => join(folder, `${era}.json`);
-  const write = (era: string, names: readonly string[]) => writeFileSync(fileOf(era), JSON.stringify(names));
+  const fileOf = (name: string) => join(folder, `${name}.json`);
+  const write = (name: string, names: readonly string[]) => writeFileSync(fileOf(name), JSON.stringify(names));
   let lockkeeper: Lockkeeper;
   const at = (name: string) => lockkeeper.route(`/acme/${name}/mcp`);
 
   before(async () => {
-    for (const era of ERAS) write(era, ['first']);
-    const more = { pool: { idleMs: 1_000 } };
-    const servers = ERAS.map((era) => ({
-      name: era,
+    for (const { name } of SERVERS) write(name, ['first']);
+    const servers = SERVERS.map(({ era, how, name }) => ({
+      name,
       args: [CHANGES],
-      env: { ERA: era, TOOLS_FILE: fileOf(era) },
-      more,
+      env: { ERA: era, TOOLS_FILE: fileOf(name) },
+      more: { pool: { idleMs: 1_000 }, ...(how === 'told' && { era }) },
     }));
     lockkeeper = await startStandalone({ servers, limits: { listTtlMs: 0 } });
   });
@@ -34,39 +35,39 @@ describe('what outlives a process', { concurrency: false }, () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  for (const era of ERAS) {
-    test(`${era}: a listen for lists holds no process; a list that is another at the next start is told`, async () => {
-      const ears = await listen(at(era), { toolsListChanged: true });
-      const pid = Number(await tool(at(era), 'pid'));
+  for (const { name } of SERVERS) {
+    test(`${name}: a listen for lists holds no process; a list that is another at the next start is told`, async () => {
+      const ears = await listen(at(name), { toolsListChanged: true });
+      const pid = Number(await tool(at(name), 'pid'));
       await eventually(() => gone(pid), { deadlineMs: 10_000, everyMs: 100 });
       assert.deepEqual(ears.heard(), []);
-      const second = Number(await tool(at(era), 'pid'));
+      const second = Number(await tool(at(name), 'pid'));
       assert.notEqual(second, pid);
       await eventually(() => gone(second), { deadlineMs: 10_000, everyMs: 100 });
       assert.deepEqual(ears.heard(), [], 'the same tools are no change');
-      write(era, ['first', 'second']);
-      await tool(at(era), 'pid');
+      write(name, ['first', 'second']);
+      await tool(at(name), 'pid');
       await ears.wait('tools/list_changed');
-      assert.ok((await toolNames(at(era))).includes('second'));
+      assert.ok((await toolNames(at(name))).includes('second'));
       assert.deepEqual(ears.heard(), ['tools/list_changed']);
       ears.close();
     });
 
-    test(`${era}: a subscription keeps its process, and is made anew at the next when that dies, and told`, async () => {
-      const ears = await listen(at(era), { resourceSubscriptions: ['note://a'] });
-      const pid = Number(await tool(at(era), 'pid'));
+    test(`${name}: a subscription keeps its process, and is made anew at the next when that dies, and told`, async () => {
+      const ears = await listen(at(name), { resourceSubscriptions: ['note://a'] });
+      const pid = Number(await tool(at(name), 'pid'));
       // Longer than it may be idle: another server's process of the same age goes meanwhile.
-      const other = Number(await tool(at(era === 'legacy' ? 'modern' : 'legacy'), 'pid'));
+      const other = Number(await tool(at(name.startsWith('legacy') ? 'modern-auto' : 'legacy-auto'), 'pid'));
       await eventually(() => gone(other), { deadlineMs: 10_000, everyMs: 100 });
-      assert.equal(Number(await tool(at(era), 'pid')), pid);
+      assert.equal(Number(await tool(at(name), 'pid')), pid);
       assert.deepEqual(ears.heard(), []);
       process.kill(pid, 'SIGKILL');
       await ears.wait('resources/updated', 1, 'note://a');
-      const next = Number(await tool(at(era), 'pid'));
+      const next = Number(await tool(at(name), 'pid'));
       assert.notEqual(next, pid);
-      await tool(at(era), 'touch', { uri: 'note://a' });
+      await tool(at(name), 'touch', { uri: 'note://a' });
       await ears.wait('resources/updated', 2, 'note://a');
-      const { subscribed, listens } = await told(at(era));
+      const { subscribed, listens } = await told(at(name));
       const known = [...subscribed, ...listens.flatMap((l) => l.resourceSubscriptions ?? [])];
       assert.deepEqual(known, ['note://a']);
       ears.close();

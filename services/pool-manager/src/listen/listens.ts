@@ -12,6 +12,7 @@ import type { Dispatcher, OpenStream, Ownership, StreamReply } from '../link/con
 import type { Lease, LeaseRequest, Pools } from '../pool/contract.ts';
 import { carried, letsAsk } from '../raise/carry.ts';
 import { type Connector, type FaultHead, type Log, StartError } from '../raise/contract.ts';
+import { configured } from '../raise/override.ts';
 import { declaredOf, LIST_KINDS, type Wanted } from './contract.ts';
 import { Outlet } from './outlet.ts';
 import { Source } from './source.ts';
@@ -90,10 +91,14 @@ export function createListens(deps: ListensDeps): Listens {
     return source;
   }
 
-  /** A modern server that keeps its answer private is taken at its acknowledgement. */
+  /**
+   * A modern server that keeps its answer private is taken at its acknowledgement; one whose era the operator has told, at
+   * what its process says: before that nothing is known of it.
+   */
   async function declared(spec: ServerSpec, wanted: Wanted): Promise<Wanted> {
     const { era, capabilities } = await deps.connector.profile(spec, new AbortController().signal);
-    return era === 'modern' && Object.keys(capabilities).length === 0 ? wanted : declaredOf(wanted, capabilities);
+    const untold = Object.keys(capabilities).length === 0 && (era === 'modern' || configured(spec) !== null);
+    return untold ? wanted : declaredOf(wanted, capabilities);
   }
 
   async function requestFor(
