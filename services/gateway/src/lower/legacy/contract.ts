@@ -17,7 +17,7 @@ import type { Recorder } from '../../observe/recorder.ts';
 import type { Random } from '../../session/id.ts';
 import type { Session } from '../../session/record.ts';
 import type { KeptCall } from './questions/record.ts';
-import type { MakeAudience } from './watches.ts';
+import type { MakeAudience } from './watch/contract.ts';
 
 /** What a route offers this caller, for `initialize` (route/initialize.ts). */
 export type InitializeInfo =

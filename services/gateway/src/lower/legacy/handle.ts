@@ -18,7 +18,7 @@ import type { createForward, Forwarded } from './forward.ts';
 import { refusalResponse } from './refusal.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import { resultText } from './text.ts';
-import type { Watches } from './watches.ts';
+import type { Watches } from './watch/contract.ts';
 
 export interface HandleDeps {
   readonly recorder: Recorder;

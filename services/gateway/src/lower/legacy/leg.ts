@@ -33,7 +33,8 @@ import { createOutbox } from './transport/outbox.ts';
 import { createPost } from './transport/post.ts';
 import { createResume } from './transport/resume.ts';
 import { createStandalone } from './transport/standalone.ts';
-import { createWatches, type Watches } from './watches.ts';
+import type { Watches } from './watch/contract.ts';
+import { createWatches } from './watch/watches.ts';
 
 /** Longer than it takes until another replica listens for the sessions of a dead one. */
 const UNWATCHED_MS = 60_000;

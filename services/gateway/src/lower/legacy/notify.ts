@@ -8,7 +8,7 @@ import type { Located } from '../../http/contract.ts';
 import type { InFlight } from '../../session/in-flight.ts';
 import type { Session } from '../../session/record.ts';
 import type { Sessions } from '../../session/sessions.ts';
-import type { Watches } from './watches.ts';
+import type { Watches } from './watch/contract.ts';
 
 export interface NotifyDeps {
   readonly sessions: Sessions;

@@ -7,7 +7,7 @@ import { createMemoryStore } from '@lockkeeper/state/memory/store';
 import type { Authenticated } from '../../../src/exchange.ts';
 import type { Added, Audience } from '../../../src/listen/audience.ts';
 import { createSubscriptions } from '../../../src/lower/legacy/subscriptions.ts';
-import { createWatches } from '../../../src/lower/legacy/watches.ts';
+import { createWatches } from '../../../src/lower/legacy/watch/watches.ts';
 import type { Hint } from '../../../src/session/hints.ts';
 import type { Session } from '../../../src/session/record.ts';
 import { manualClock } from '../../session/manual-clock.ts';

@@ -17,7 +17,7 @@ import { OPEN_SIEVE } from '../stream/entry.ts';
 import { type Cursor, eventId, mintStream, readEventId, START } from '../stream/event-id.ts';
 import type { Hold, Holding } from '../stream/hold.ts';
 import type { Streams } from '../stream/streams.ts';
-import type { Watches } from '../watches.ts';
+import type { Watches } from '../watch/contract.ts';
 import type { ResumeStream } from './resume.ts';
 
 export interface Standalone {
