@@ -2,6 +2,7 @@
 // once (protocol.md §2.4). Nothing behind this contract touches a socket.
 
 import type { Member, Span } from '@lockkeeper/protocol/json/scan';
+import type { Reason } from '../errors.ts';
 import type { Authenticated, RequestId } from '../exchange.ts';
 import type { Accepts } from './accept.ts';
 
@@ -45,6 +46,8 @@ export interface HttpOut {
   /** The client went away before the reply was complete. Called at most once; at once if it has happened. */
   onVanish(listener: () => void): void;
   readonly committed: boolean;
+  /** Where a refusal of the whole request by a leg is recorded: no exchange has begun that would have a row. */
+  refused?: ((reason: Reason, status: number) => void) | undefined;
 }
 
 export type LegacyBody =

@@ -36,6 +36,7 @@ export function createReply(request: IncomingMessage, response: ServerResponse, 
 
 class Reply implements TrackedOut {
   readonly accepts: Accepts;
+  refused: HttpOut['refused'] = undefined;
   private readonly request: IncomingMessage;
   private readonly response: ServerResponse;
   private readonly deps: ReplyDeps;

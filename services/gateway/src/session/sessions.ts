@@ -49,6 +49,8 @@ export interface SessionsDeps {
   readonly random: Random;
   readonly hints: Hints;
   readonly failed: (what: string, error: unknown) => void;
+  /** Somebody or something else than it belongs to has named it; to the caller it is unknown (design §6). */
+  readonly foreign?: (ticket: Authenticated, id: string) => void;
   /** A session made room for another of the same principal. */
   readonly evicted?: (principal: Principal, id: string) => void;
 }
@@ -208,7 +210,11 @@ export function createSessions(deps: SessionsDeps): Sessions {
       if (!looksLikeSessionId(id)) return { kind: 'unknown' };
       try {
         const session = await current(ticket.route.tenant, id);
-        if (session === null || !belongsTo(session.record, ticket)) return { kind: 'unknown' };
+        if (session === null) return { kind: 'unknown' };
+        if (!belongsTo(session.record, ticket)) {
+          deps.foreign?.(ticket, id);
+          return { kind: 'unknown' };
+        }
         renewSoon(session);
         return { kind: 'found', session };
       } catch (error) {

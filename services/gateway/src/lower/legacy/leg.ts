@@ -55,7 +55,11 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
   const evicted = ({ tenant }: Principal, id: string): void => {
     deps.log.warn('an unused session made room (limits.maxSessionsPerPrincipal)', { tenant, hint: sessionHash(id) });
   };
-  const sessions = createSessions({ store, config, clock, random, hints, failed, evicted });
+  const foreign = ({ xid, route }: Authenticated, id: string): void => {
+    const about = { xid, tenant: route.tenant, route: route.path, hint: sessionHash(id) };
+    deps.log.warn('a session was tried by another person or program, or on another route', about);
+  };
+  const sessions = createSessions({ store, config, clock, random, hints, failed, evicted, foreign });
   deps.forgetting?.add(sessions.forget);
   const attachments = createAttachments({ sessions, hints, clock, failed });
   const inFlight = createInFlight({ store, link: deps.link, hints, attachments, clock, failed });
@@ -121,6 +125,15 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
     attachments.end(session.record.tenant, session.id);
   }
 
+  /** What is refused before an exchange has begun is in the audit, too, by the id that the refusal shows (design §8). */
+  function noted(ticket: Authenticated, out: HttpOut): HttpOut {
+    const { xid, route, arrivedAt } = ticket;
+    out.refused = (outcome, status) => {
+      recorder.turnedAway({ xid, tenant: route.tenant, route: route.path, ticket, outcome, status, arrivedAt });
+    };
+    return out;
+  }
+
   async function remove(ticket: Authenticated, headers: Headers, out: HttpOut): Promise<void> {
     if (headers[HEADER.session] === undefined) {
       return refuse(out, { reason: 'session-missing' }, ticket.xid, undefined);
@@ -138,11 +151,11 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
   }
 
   return {
-    post,
-    get: standalone.open,
-    delete: remove,
-    sseOpen: (ticket, _headers, out) => httpSse.open(ticket, out),
-    ssePost: httpSse.post,
+    post: (ticket, headers, body, out) => post(ticket, headers, body, noted(ticket, out)),
+    get: (ticket, headers, out) => standalone.open(ticket, headers, noted(ticket, out)),
+    delete: (ticket, headers, out) => remove(ticket, headers, noted(ticket, out)),
+    sseOpen: (ticket, _headers, out) => httpSse.open(ticket, noted(ticket, out)),
+    ssePost: (ticket, id, body, out) => httpSse.post(ticket, id, body, noted(ticket, out)),
     async start() {
       attachments.start();
       await hints.start();

@@ -29,6 +29,12 @@ function asLegacy(refusal: Refusal): Refusal {
 
 /** A refusal of the whole HTTP request, by the leg itself. `idText`: that of the one request it carries, if any. */
 export function refuse(out: HttpOut, refusal: Refusal, xid: string, idText: string | undefined): void {
+  out.refused?.(refusal.reason, statusOf(refusal));
+  writeRefusal(out, refusal, xid, idText);
+}
+
+/** The same of an exchange that has a row of its own. */
+export function writeRefusal(out: HttpOut, refusal: Refusal, xid: string, idText: string | undefined): void {
   out.json(statusOf(refusal), renderErrorText(refusal, idText, xid, 'legacy'), retryHeaders(refusal));
 }
 

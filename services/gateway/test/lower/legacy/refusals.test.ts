@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Refusal } from '../../../src/errors.ts';
-import { call, open, post, request } from './client.ts';
-import { createWorld, type World } from './replicas.ts';
+import { call, open, post, request, verb } from './client.ts';
+import { createWorld, ROUTE, type World } from './replicas.ts';
 
 let world: World;
 let session: string;
@@ -96,4 +96,28 @@ test('each request leaves one row in the record', async () => {
       ['ping', 'ok'],
     ],
   );
+});
+
+const MESSAGES = `${ROUTE.path.slice(0, -'mcp'.length)}messages?sessionId=nobody`;
+
+test('so does one that is refused before it is a call, under the id that it is answered with', async () => {
+  const replica = world.replicas[0];
+  const to = { session };
+  for (const [outcome, asked] of [
+    ['session-unknown', () => post(replica, request(1, 'ping'), { session: 'x'.repeat(session.length) })],
+    ['session-unknown', () => post(replica, request(1, 'ping'), { ...to, user: 'acme/mallory/ide' })],
+    ['session-missing', () => post(replica, request(1, 'resources/subscribe', { uri: 'a:b' }), {})],
+    ['session-unknown', () => verb('GET', replica, { ...to, user: 'acme/mallory/ide' })],
+    ['session-unknown', () => verb('DELETE', replica, { ...to, user: 'acme/mallory/ide' })],
+    ['session-unknown', () => post(replica, request(1, 'ping'), { path: MESSAGES })],
+    ['invalid-request', () => post(replica, request(1, 'ping'), { ...to, version: '2024-11-05' })],
+    ['not-acceptable', () => post(replica, request(1, 'ping'), { ...to, accept: 'text/html' })],
+  ] as const) {
+    world.upstream.audit.length = 0;
+    const answer = await asked();
+    const { error } = (await answer.json()) as Rpc;
+    assert.ok(answer.status >= 400, outcome);
+    const [only, ...others] = world.upstream.audit;
+    assert.deepEqual([only?.outcome, only?.xid, others], [outcome, error?.data?.['lockkeeper/exchange'], []]);
+  }
 });

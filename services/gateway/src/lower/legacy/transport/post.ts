@@ -17,7 +17,7 @@ import type { createInitialize } from '../initialize.ts';
 import type { Notify } from '../notify.ts';
 import type { TakeAnswer } from '../questions/answers.ts';
 import type { KeepCall, KeptCall } from '../questions/record.ts';
-import { absentId, refusalResponse, refuse } from '../refusal.ts';
+import { absentId, refusalResponse, refuse, writeRefusal } from '../refusal.ts';
 import { type Channel, type LoggedDeps, loggedChannel } from '../stream/channel.ts';
 import { mintStream } from '../stream/event-id.ts';
 import { checkBatch } from './batch.ts';
@@ -151,7 +151,7 @@ export function createPost(deps: PostDeps): LegacyLeg['post'] {
     });
     if (done.kind === 'refusal' && !out.committed && !reply.gone() && isOurs(done.refusal)) {
       reply.abandon();
-      return refuse(out, done.refusal, ticket.xid, idText);
+      return writeRefusal(out, done.refusal, ticket.xid, idText);
     }
     reply.answer(
       ticket.xid,
