@@ -4,7 +4,7 @@
 import type { Principal } from '@lockkeeper/protocol/link/frames';
 import { HEADER } from '@lockkeeper/protocol/mcp/headers';
 import type { Authenticated } from '../../exchange.ts';
-import type { Headers, HttpOut, LegacyLeg } from '../../http/contract.ts';
+import type { Headers, HttpOut, LegacyBody, LegacyLeg, Located } from '../../http/contract.ts';
 import { createAttachments } from '../../session/attachments.ts';
 import { createBelongings } from '../../session/belongings.ts';
 import { createHints } from '../../session/hints.ts';
@@ -126,10 +126,12 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
   }
 
   /** What is refused before an exchange has begun is in the audit, too, by the id that the refusal shows (design §8). */
-  function noted(ticket: Authenticated, out: HttpOut): HttpOut {
+  function noted(ticket: Authenticated, out: HttpOut, body?: LegacyBody): HttpOut {
     const { xid, route, arrivedAt } = ticket;
+    const bytesIn = body === undefined ? 0 : messageOf(body).bytes.length;
     out.refused = (outcome, status) => {
-      recorder.turnedAway({ xid, tenant: route.tenant, route: route.path, ticket, outcome, status, arrivedAt });
+      const about = { xid, tenant: route.tenant, route: route.path, ticket, arrivedAt };
+      recorder.turnedAway({ ...about, outcome, status, bytesIn });
     };
     return out;
   }
@@ -151,11 +153,11 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
   }
 
   return {
-    post: (ticket, headers, body, out) => post(ticket, headers, body, noted(ticket, out)),
+    post: (ticket, headers, body, out) => post(ticket, headers, body, noted(ticket, out, body)),
     get: (ticket, headers, out) => standalone.open(ticket, headers, noted(ticket, out)),
     delete: (ticket, headers, out) => remove(ticket, headers, noted(ticket, out)),
     sseOpen: (ticket, _headers, out) => httpSse.open(ticket, noted(ticket, out)),
-    ssePost: (ticket, id, body, out) => httpSse.post(ticket, id, body, noted(ticket, out)),
+    ssePost: (ticket, id, body, out) => httpSse.post(ticket, id, body, noted(ticket, out, body)),
     async start() {
       attachments.start();
       await hints.start();
@@ -175,6 +177,11 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
       await hints.close().catch((error: unknown) => failed('hints', error));
     },
   };
+}
+
+/** Its bytes are those of the whole body. */
+function messageOf(body: LegacyBody): Located {
+  return body.kind === 'single' ? body.message : body.messages[0]!;
 }
 
 /** Calls in flight may end by themselves (GB-141). */

@@ -121,3 +121,23 @@ test('so does one that is refused before it is a call, under the id that it is a
     assert.deepEqual([only?.outcome, only?.xid, others], [outcome, error?.data?.['lockkeeper/exchange'], []]);
   }
 });
+
+test('a row of what was refused before it is a call says how much of its body was read', async () => {
+  const replica = world.replicas[0];
+  const version = '2024-11-05';
+  const bodies = [request(1, 'ping'), [request(1, 'ping'), request(2, 'ping')]].map((body) => JSON.stringify(body));
+  for (const body of bodies) {
+    world.upstream.audit.length = 0;
+    await (await post(replica, body, { session, version })).text();
+    assert.deepEqual(
+      world.upstream.audit.map(({ bytesIn }) => bytesIn),
+      [body.length],
+    );
+  }
+  world.upstream.audit.length = 0;
+  await (await verb('DELETE', replica, { session: 'x'.repeat(session.length) })).text();
+  assert.deepEqual(
+    world.upstream.audit.map(({ bytesIn }) => bytesIn),
+    [0],
+  );
+});

@@ -33,7 +33,7 @@ export interface Seen {
 export interface Upstream {
   readonly seen: Seen[];
   readonly cancelled: string[];
-  readonly audit: { xid: string; method: string; outcome: string }[];
+  readonly audit: { xid: string; method: string; outcome: string; bytesIn?: number }[];
   answer: AnswerFn;
   info: InitializeInfo;
   infoFor: Exchange[];
@@ -185,7 +185,7 @@ async function startReplica(
         trace: about.trace,
         end: ({ outcome }) => void upstream.audit.push({ xid: ticket.xid, method: about.method, outcome }),
       }),
-      turnedAway: ({ xid, outcome }) => void upstream.audit.push({ xid, method: '', outcome }),
+      turnedAway: ({ xid, outcome, bytesIn = 0 }) => void upstream.audit.push({ xid, method: '', outcome, bytesIn }),
     },
     log: { debug: silent, info: silent, warn: silent, error: silent },
     serverInfo: { name: 'lockkeeper', version: '1.2.3', title: 'Lockkeeper', websiteUrl: 'https://x.example' },
