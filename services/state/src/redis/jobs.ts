@@ -150,6 +150,13 @@ async function closeWorker(worker: Worker, away: boolean, clock: Clock): Promise
     () => 'ended' as const,
   );
   // A second close would be the first one's promise; cut, and leave it.
-  if ((await Promise.race([ended, late])) === 'late') worker.disconnect().catch(() => undefined);
+  if ((await Promise.race([ended, late])) === 'late') cut(worker);
   timer.clear();
+}
+
+/** BullMQ renews its locks by a timer that only an ended close stops; it would keep the process alive. */
+function cut(worker: Worker): void {
+  const { lockManager } = worker as unknown as { readonly lockManager?: { close(): Promise<void> } };
+  lockManager?.close().catch(() => undefined);
+  worker.disconnect().catch(() => undefined);
 }
