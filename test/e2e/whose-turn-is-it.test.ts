@@ -20,7 +20,7 @@ before(() => {
 });
 after(() => issuer?.close());
 
-type Server = Pick<ServerWish, 'name' | 'tenant' | 'more'>;
+type Server = Pick<ServerWish, 'name' | 'tenant' | 'isolation' | 'more'>;
 
 async function start(servers: readonly Server[], limits: Readonly<Record<string, unknown>>): Promise<Lockkeeper> {
   const tenants = ['acme', 'beta'];
@@ -95,6 +95,21 @@ describe('the one process that everybody waits for', () => {
       assert.equal(text, 'bob');
       // The one that ran, and one that was next already.
       assert.ok(before <= 3, `${before} calls of the burst came first`);
+    } finally {
+      await keeper.stop();
+    }
+  });
+
+  it('is not filled by the burst of one where many share it', async () => {
+    const keeper = await start([{ name: 'common', isolation: 'shared', more: { pool: { max: 1 } } }], {});
+    try {
+      for (const person of ['alice', 'bob']) assert.equal((await call(keeper, 'common', person)).text, person);
+      const burst = Array.from({ length: 48 }, () => call(keeper, 'common', 'alice'));
+      // What the process has not been given yet.
+      await eventually(async () => assert.equal(await waiting(keeper), 48 - 32));
+      const { text } = await call(keeper, 'common', 'bob');
+      assert.equal(text, 'bob');
+      for (const said of await Promise.all(burst)) assert.equal(said.text, 'alice');
     } finally {
       await keeper.stop();
     }

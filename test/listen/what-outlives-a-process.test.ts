@@ -28,7 +28,14 @@ describe('what outlives a process', { concurrency: false }, () => {
       env: { ERA: era, TOOLS_FILE: fileOf(name) },
       more: { pool: { idleMs: 1_000 }, ...(how === 'told' && { era }) },
     }));
-    lockkeeper = await startStandalone({ servers, limits: { listTtlMs: 0 } });
+    const only = {
+      ...{ name: 'only', args: [CHANGES], isolation: 'shared' as const },
+      more: { pool: { max: 1 } },
+    };
+    lockkeeper = await startStandalone({
+      ...{ servers: [...servers, only], limits: { listTtlMs: 0, queueMs: 10_000 } },
+      listen: { adminToken: 'a-token-of-the-operator' },
+    });
   });
   after(async () => {
     await lockkeeper.stop();
@@ -74,6 +81,22 @@ describe('what outlives a process', { concurrency: false }, () => {
       await eventually(() => gone(next), { deadlineMs: 10_000, everyMs: 100 });
     });
   }
+
+  test('a process that is to end is kept by no subscription, though there may be only one: it is made anew at the next', async () => {
+    const ears = await listen(at('only'), { resourceSubscriptions: ['note://a'] });
+    const pid = Number(await tool(at('only'), 'pid'));
+    const order = await fetch(`${lockkeeper.admin}/pools/restart`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: 'Bearer a-token-of-the-operator' },
+      body: JSON.stringify({ tenant: 'acme', server: 'only' }),
+    });
+    assert.equal(order.status, 200);
+    assert.notEqual(Number(await tool(at('only'), 'pid')), pid);
+    await ears.wait('resources/updated', 1, 'note://a');
+    await tool(at('only'), 'touch', { uri: 'note://a' });
+    await ears.wait('resources/updated', 2, 'note://a');
+    ears.close();
+  });
 });
 
 function gone(pid: number): boolean {

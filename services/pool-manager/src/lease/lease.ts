@@ -23,6 +23,8 @@ export class Holders {
   /** Those of them that run. */
   running = 0;
   private readonly resumers = new Set<Resumer>();
+  /** Of those who only keep the child. */
+  private keepers: Set<() => void> | null = null;
 
   /** Somebody parked waits to run again. */
   get awaited(): boolean {
@@ -39,6 +41,13 @@ export class Holders {
     return false;
   }
 
+  /** The child should end: who only keeps it lets go. */
+  leave(): void {
+    const keepers = this.keepers ?? [];
+    this.keepers = null;
+    for (const leave of keepers) leave();
+  }
+
   /** The child is no more. */
   end(reason: Error): void {
     for (const resumer of [...this.resumers]) resumer.fail(reason);
@@ -48,6 +57,7 @@ export class Holders {
   lease(connection: Connection, baton: boolean, freed: (tainted: boolean) => void): PoolLease {
     let released = false;
     let runs = true;
+    let keeper: (() => void) | null = null;
     this.leases++;
     this.running++;
     return {
@@ -63,9 +73,14 @@ export class Holders {
         await this.regain(signal);
         runs = true;
       },
+      keep: (leave) => {
+        keeper = leave;
+        this.keepers = (this.keepers ?? new Set()).add(leave);
+      },
       release: (outcome) => {
         if (released) return;
         released = true;
+        if (keeper !== null) this.keepers?.delete(keeper);
         this.leases--;
         if (runs) this.running--;
         freed(outcome?.tainted === true);

@@ -35,6 +35,18 @@ export class Turns<T> {
     return undefined;
   }
 
+  /** The first of each group, in the order of their turns. */
+  heads(): [string, T][] {
+    const heads: [string, T][] = [];
+    for (const [group, items] of this.groups) {
+      for (const item of items) {
+        heads.push([group, item]);
+        break;
+      }
+    }
+    return heads;
+  }
+
   /** Takes that one out, and puts its group behind the others. */
   take(): T | undefined {
     for (const [group, items] of this.groups) {

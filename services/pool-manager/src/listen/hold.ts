@@ -73,7 +73,18 @@ export class Hold {
     }
   }
 
+  /** The process should end. What is subscribed to is asked of the next one, and told, as after a crash. */
+  private parted(lease: Lease): void {
+    if (this.lease !== lease) return;
+    this.lease = null;
+    lease.release();
+    this.timer?.clear();
+    this.timer = null;
+    this.flight ??= this.take();
+  }
+
   private watch(lease: Lease): void {
+    lease.keep?.(() => this.parted(lease));
     lease.connection.closed.then(
       () => {
         if (this.lease !== lease) return;

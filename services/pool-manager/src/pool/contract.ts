@@ -38,6 +38,11 @@ export interface Lease {
   park?(): void;
   /** Runs again. Rejects with the abort reason, or when the child has ended. */
   resume?(signal: AbortSignal): Promise<void>;
+  /**
+   * For who only keeps the process and runs nothing: told once, when it takes no new work and should end. Else it would
+   * wait for him, and he for its successor.
+   */
+  keep?(leave: () => void): void;
   /** Its caller has been asked and may be back within this time: the process is kept for him if nobody needs its place. */
   expect?(ms: number): void;
   /**

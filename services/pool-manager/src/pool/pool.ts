@@ -73,6 +73,11 @@ export class Pool {
     return this.spec.isolation === 'session' ? 1 : this.spec.pool.max;
   }
 
+  /** Where a process has many calls of many persons at once, its own queue knows no turns, so nobody may fill it. */
+  private get fair(): boolean {
+    return this.facts.mode === 'many' && this.spec.isolation === 'shared';
+  }
+
   get empty(): boolean {
     return this.children.size === 0 && this.waiters.size === 0 && (this.retired || this.minWarm === 0);
   }
@@ -80,8 +85,10 @@ export class Pool {
   lease(request: LeaseRequest): Promise<PoolLease> {
     const asked = request.back === undefined ? undefined : this.childOf(request.back);
     if (asked !== undefined) return Promise.resolve(this.grant(asked, request.owner));
-    const child = this.waiters.size === 0 ? this.choose() : undefined;
-    if (child !== undefined) return Promise.resolve(this.grant(child, request.owner));
+    // Whoever waits there has as much of every process as one person may have.
+    const person = this.fair ? personOf(request.principal) : undefined;
+    const child = this.waiters.size === 0 || this.fair ? this.choose(person) : undefined;
+    if (child !== undefined) return Promise.resolve(this.grant(child, request.owner, person));
     if (this.waiters.size >= this.host.maxQueue() && !this.queueFor(personOf(request.principal))) {
       return Promise.reject(this.queueFull());
     }
@@ -110,13 +117,32 @@ export class Pool {
 
   /** Grants what can be granted, starts what is wanted. */
   serve(): void {
+    if (this.fair) this.serveInTurn();
+    else this.serveNext();
+    this.grow();
+  }
+
+  private serveNext(): void {
     for (let next = this.waiters.peek(); next !== undefined; next = this.waiters.peek()) {
       const child = this.choose();
       if (child === undefined) break;
       this.waiters.take();
       next.grant(this.grant(child, next.request.owner));
     }
-    this.grow();
+  }
+
+  /** One call of each who may have one, again and again. */
+  private serveInTurn(): void {
+    for (let served = true; served; ) {
+      served = false;
+      for (const [person, waiter] of this.waiters.heads()) {
+        const child = this.choose(person);
+        if (child === undefined) continue;
+        this.waiters.served(person, waiter);
+        waiter.grant(this.grant(child, waiter.request.owner, person));
+        served = true;
+      }
+    }
   }
 
   grow(): void {
@@ -143,19 +169,20 @@ export class Pool {
   }
 
   /** A child that can take one more call now: with the fewest calls, else the one used last, so that others fall idle. */
-  choose(): PooledChild | undefined {
+  choose(person?: string): PooledChild | undefined {
     let best: PooledChild | undefined;
     for (const child of this.children) {
-      if (!child.takes || (this.facts.mode === 'once' && (child.state !== 'idle' || this.awaits(child)))) continue;
+      const takes = person === undefined ? child.takes : child.takesOf(person);
+      if (!takes || (this.facts.mode === 'once' && (child.state !== 'idle' || this.awaits(child)))) continue;
       const fewer = best === undefined ? -1 : child.holders.leases - best.holders.leases;
       if (best === undefined || fewer < 0 || (fewer === 0 && child.idleSince > best.idleSince)) best = child;
     }
     return best;
   }
 
-  grant(child: PooledChild, owner: string): PoolLease {
+  grant(child: PooledChild, owner: string, person?: string): PoolLease {
     if (this.facts.mode === 'once') child.awaitedUntil = 0;
-    const lease = child.grant(owner, (tainted) => this.freed(child, tainted));
+    const lease = child.grant(owner, (tainted) => this.freed(child, tainted), person);
     lease.expect = (ms) => {
       child.awaitedUntil = Math.max(child.awaitedUntil, this.host.clock.now() + ms);
     };
@@ -197,6 +224,7 @@ export class Pool {
   /** No new work for it; it ends when it is free, which may be now. */
   retireChild(child: PooledChild, end: End): void {
     child.retiring ??= end;
+    child.holders.leave();
     if (child.live && child.holders.leases === 0) this.host.stop(this, child, child.retiring);
   }
 

@@ -7,8 +7,12 @@ import { Holders, type PoolLease } from '../lease/lease.ts';
 import type { Connection } from '../raise/contract.ts';
 import type { End } from './life/ends.ts';
 import type { Gauge } from './meter/meter.ts';
+import { SPREAD_LEASES } from './size.ts';
 
 export type ChildState = 'starting' | 'idle' | 'busy' | 'draining' | 'dead';
+
+/** A burst is spread over further processes as soon as it is held back. */
+const PERSON_LEASES = SPREAD_LEASES;
 
 export class PooledChild {
   /** Its name for the operator; no other of this node has had it. */
@@ -29,6 +33,8 @@ export class PooledChild {
   awaitedUntil = 0;
   /** Takes no new work; why. */
   retiring: End | null = null;
+  /** Calls under way by person, where many persons share it. */
+  private readonly byPerson = new Map<string, number>();
   /** What it uses of the machine, as last read. */
   gauge: Gauge | null = null;
 
@@ -60,10 +66,27 @@ export class PooledChild {
     return !this.baton || (this.holders.running === 0 && !this.holders.awaited);
   }
 
-  grant(owner: string, freed: (tainted: boolean) => void): PoolLease {
+  /** So many calls at once of one person among others: the rest of a burst waits outside, where people take turns. */
+  takesOf(person: string): boolean {
+    return this.takes && (this.byPerson.get(person) ?? 0) < PERSON_LEASES;
+  }
+
+  /** `person`: where many share it. */
+  grant(owner: string, freed: (tainted: boolean) => void, person?: string): PoolLease {
     this.grants++;
     this.owner = owner;
     this.state = 'busy';
-    return this.holders.lease(this.connection!, this.baton, freed);
+    if (person === undefined) return this.holders.lease(this.connection!, this.baton, freed);
+    this.count(person, 1);
+    return this.holders.lease(this.connection!, this.baton, (tainted) => {
+      this.count(person, -1);
+      freed(tainted);
+    });
+  }
+
+  private count(person: string, by: 1 | -1): void {
+    const calls = (this.byPerson.get(person) ?? 0) + by;
+    if (calls > 0) this.byPerson.set(person, calls);
+    else this.byPerson.delete(person);
   }
 }

@@ -115,6 +115,42 @@ describe('restart', () => {
   });
 });
 
+describe('a process that is to end', () => {
+  const one = server({ isolation: 'shared', pool: { max: 1 } });
+
+  it('does not wait for who only keeps it, and he is told once', async () => {
+    const s = stage();
+    const kept = await lease(s, { spec: one });
+    let told = 0;
+    kept.keep?.(() => {
+      told++;
+      kept.release();
+    });
+    s.pools.order('restart', { id: 'n1' });
+    await settled();
+    assert.equal(told, 1);
+    assert.equal(s.made[0]!.stopped, 'the operator ended it');
+    assert.deepEqual(
+      s.pools.rows().map(({ id, state }) => [id, state]),
+      [['n2', 'idle']],
+    );
+  });
+
+  it('waits for calls beside him; who has given his right back is told nothing', async () => {
+    const s = stage();
+    const [kept, past, call] = await Promise.all([1, 2, 3].map(() => lease(s, { spec: one })));
+    kept!.keep?.(() => kept!.release());
+    past!.keep?.(() => assert.fail());
+    past!.release();
+    s.pools.order('drain', { id: 'n1' });
+    await settled();
+    assert.equal(s.made[0]!.stopped, null);
+    call!.release();
+    await settled();
+    assert.equal(s.made[0]!.stopped, 'the operator ended it');
+  });
+});
+
 describe('evict', () => {
   it('ends a process in the middle of a call, and the next call has a new one', async () => {
     const s = stage();

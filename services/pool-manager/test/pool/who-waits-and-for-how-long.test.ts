@@ -41,6 +41,63 @@ describe('the queue', () => {
     assert.equal(order[1], 'b');
   });
 
+  it('shared: one’s burst leaves room in each process, and the rest of it waits behind nobody else’s call', async () => {
+    const s = stage();
+    const spec = server({ isolation: 'shared', pool: { max: 2 } });
+    const burst: string[] = [];
+    const leases = Array.from({ length: 100 }, async (_x, n) => {
+      const l = await lease(s, { spec, subject: 'alice' });
+      burst.push(String(n));
+      return l;
+    });
+    await settled();
+    // Of each of the two processes.
+    assert.equal(burst.length, 64);
+    assert.equal(s.pools.stats().waiting, 36);
+    const other = await lease(s, { spec, subject: 'bob' });
+    assert.equal(burst.length, 64);
+    other.release();
+    await settled();
+    // His place is no more of hers than before.
+    assert.equal(burst.length, 64);
+    (await leases[0]!).release();
+    await settled();
+    assert.equal(burst.length, 65);
+    for (const one of leases) void one.then((l) => l.release());
+    await Promise.all(leases);
+    assert.deepEqual(
+      burst,
+      burst.toSorted((a, b) => Number(a) - Number(b)),
+    );
+    await settled();
+    assert.equal(s.pools.stats().leases, 0);
+    assert.equal(s.pools.stats().waiting, 0);
+  });
+
+  it('shared: who may have a place does not wait behind those who may not', async () => {
+    const s = stage();
+    const spec = server({ isolation: 'shared', pool: { max: 1 } });
+    const held = await Promise.all(
+      ['alice', 'bob'].flatMap((subject) => Array.from({ length: 32 }, () => lease(s, { spec, subject }))),
+    );
+    const order: string[] = [];
+    const call = async (subject: string) => {
+      const l = await lease(s, { spec, subject });
+      order.push(subject);
+      l.release();
+    };
+    const calls = Promise.all([...Array.from({ length: 6 }, () => call('alice')), call('bob')]);
+    await call('carol');
+    assert.deepEqual(order, ['carol']);
+    // A place of his own is free, and those who wait before him have none.
+    held.at(-1)!.release();
+    await settled();
+    assert.deepEqual(order, ['carol', 'bob']);
+    for (const one of held) one.release();
+    await calls;
+    assert.equal(order.length, 8);
+  });
+
   it('tenants take turns at a full node', async () => {
     const s = stage({ maxPerNode: 1 });
     const order: string[] = [];
