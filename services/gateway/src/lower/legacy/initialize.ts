@@ -30,6 +30,8 @@ export interface InitializeTerms {
   readonly hash: string;
   /** Writes the session; called when everything else has worked. */
   readonly keep: (greeting: Greeting) => Promise<Opened>;
+  /** The HTTP status that this goes out with; null: nobody is there any more. */
+  readonly status: (done: Initialized) => number | null;
 }
 
 /** Beyond this a declaration is no capability object but a load. */
@@ -49,7 +51,8 @@ export function createInitialize(deps: Pick<LegacyDeps, 'initializeInfo' | 'reco
     });
     const done = greeting.kind === 'refusal' ? greeting : await welcome(terms, greeting, recording.trace);
     const bytesOut = done.kind === 'response' ? byteLength(done.response) : 0;
-    recording.end({ outcome: done.kind === 'response' ? 'ok' : done.refusal.reason, status: null, bytesOut });
+    const outcome = done.kind === 'response' ? 'ok' : done.refusal.reason;
+    recording.end({ outcome, status: terms.status(done), bytesOut });
     return done;
   };
 

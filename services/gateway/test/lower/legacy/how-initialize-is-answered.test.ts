@@ -100,6 +100,34 @@ describe('initialize', () => {
   });
 });
 
+describe('the record of an initialize', () => {
+  const status = () => world.upstream.audit.map((row) => [row.method, row.outcome, row.status]);
+
+  for (const accept of [undefined, 'text/event-stream', 'application/json']) {
+    test(`has the status that was sent to one who accepts ${accept ?? 'both'}`, async () => {
+      world.upstream.audit.length = 0;
+      const answer = await post(a, greeting(), accept === undefined ? {} : { accept });
+      await answer.text();
+      assert.deepEqual(status(), [['initialize', 'ok', answer.status]]);
+    });
+  }
+
+  test('has the status of a refusal, too', async () => {
+    for (const [refusal, sent] of [
+      [{ reason: 'start-failed' }, 200],
+      [{ reason: 'too-many' }, 429],
+      [{ reason: 'unreadable' }, 503],
+    ] as const) {
+      world.upstream.audit.length = 0;
+      world.upstream.info = { kind: 'refusal', refusal };
+      const answer = await post(a, greeting());
+      await answer.text();
+      assert.equal(answer.status, sent);
+      assert.deepEqual(status(), [['initialize', refusal.reason, sent]]);
+    }
+  });
+});
+
 describe('the version header', () => {
   const ROWS: readonly [session: string, header: string | undefined, status: number][] = [
     ['2025-11-25', undefined, 200],

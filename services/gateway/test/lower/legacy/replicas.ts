@@ -33,7 +33,7 @@ export interface Seen {
 export interface Upstream {
   readonly seen: Seen[];
   readonly cancelled: string[];
-  readonly audit: { xid: string; method: string; outcome: string; bytesIn?: number }[];
+  readonly audit: { xid: string; method: string; outcome: string; status: number | null; bytesIn?: number }[];
   answer: AnswerFn;
   info: InitializeInfo;
   infoFor: Exchange[];
@@ -183,9 +183,11 @@ async function startReplica(
     recorder: {
       begin: (ticket, about) => ({
         trace: about.trace,
-        end: ({ outcome }) => void upstream.audit.push({ xid: ticket.xid, method: about.method, outcome }),
+        end: ({ outcome, status }) =>
+          void upstream.audit.push({ xid: ticket.xid, method: about.method, outcome, status }),
       }),
-      turnedAway: ({ xid, outcome, bytesIn = 0 }) => void upstream.audit.push({ xid, method: '', outcome, bytesIn }),
+      turnedAway: ({ xid, outcome, status, bytesIn = 0 }) =>
+        void upstream.audit.push({ xid, method: '', outcome, status, bytesIn }),
     },
     log: { debug: silent, info: silent, warn: silent, error: silent },
     serverInfo: { name: 'lockkeeper', version: '1.2.3', title: 'Lockkeeper', websiteUrl: 'https://x.example' },

@@ -40,6 +40,8 @@ interface Taken {
   readonly kept: KeptCall;
 }
 
+/** Of the stream that every answer comes on. */
+const STREAM_STATUS = 200;
 /** How often a replica that works for another's stream sees whether it is held yet. */
 const HOLDER_LOOK_MS = 5_000;
 
@@ -173,7 +175,7 @@ export function createHttpSse(deps: HttpSseDeps): HttpSse {
     const { revision } = session.record;
     if (message.method === 'initialize' && revision === null) {
       const keep = deps.sessions.change.bind(deps.sessions, session);
-      const done = await deps.initialize({ ticket, message, hash: session.hash, keep });
+      const done = await deps.initialize({ ticket, message, hash: session.hash, keep, status: () => STREAM_STATUS });
       return done.kind === 'response' ? done.response : refusalResponse(done.refusal, 'initialize', idText, xid);
     }
     if (revision === null && message.method !== 'ping') {

@@ -7,13 +7,14 @@ import type { Clock } from '@lockkeeper/state/clock';
 import type { Refusal } from '../../../errors.ts';
 import type { Authenticated } from '../../../exchange.ts';
 import type { Headers, HttpOut, LegacyBody, LegacyLeg, Located, SseStream } from '../../../http/contract.ts';
+import { statusOf } from '../../../http/refuse.ts';
 import { type Random, sessionHash } from '../../../session/id.ts';
 import type { Session } from '../../../session/record.ts';
 import type { Opened, Sessions } from '../../../session/sessions.ts';
 import type { LegacyCall, LegacyCaller } from '../contract.ts';
 import type { Gate } from '../gate.ts';
 import type { Handle } from '../handle.ts';
-import type { createInitialize } from '../initialize.ts';
+import type { createInitialize, Initialized } from '../initialize.ts';
 import type { Notify } from '../notify.ts';
 import type { TakeAnswer } from '../questions/answers.ts';
 import type { KeepCall, KeptCall } from '../questions/record.ts';
@@ -148,8 +149,9 @@ export function createPost(deps: PostDeps): LegacyLeg['post'] {
         opened = true;
         return kept;
       },
+      status: (outcome) => (reply.gone() ? null : refusesAll(outcome, out) ? statusOf(outcome.refusal) : 200),
     });
-    if (done.kind === 'refusal' && !out.committed && !reply.gone() && isOurs(done.refusal)) {
+    if (!reply.gone() && refusesAll(done, out)) {
       reply.abandon();
       return writeRefusal(out, done.refusal, ticket.xid, idText);
     }
@@ -172,6 +174,10 @@ const GONE: Opened = { kind: 'unknown' };
 function closeAfterMs({ route }: Authenticated, { session, revision }: LegacyCaller): number | undefined {
   const polls = route.closeStreamsAfterMs > 0 && session !== null && atLeast(revision, '2025-11-25');
   return polls ? route.closeStreamsAfterMs : undefined;
+}
+
+function refusesAll(done: Initialized, out: HttpOut): done is Extract<Initialized, { kind: 'refusal' }> {
+  return done.kind === 'refusal' && !out.committed && isOurs(done.refusal);
 }
 
 /** Refusals of our own state keep their status, so that clients and balancers back off (GB-142). */
