@@ -119,9 +119,10 @@ function argumentsFor(what, rest) {
     return [...options, 'services/standalone/src/main.ts', ...(configured ? [] : ['--config', DEMO]), ...rest];
   }
   if (what === 'test') {
+    // Two files at a time: most of a test is waiting for processes, and more of them would starve each other.
     // With a state file the runner leaves out what passed in an earlier run of the same list (.ci/run).
     const again = process.env.TEST_RERUN_STATE ? [`--test-rerun-failures=${process.env.TEST_RERUN_STATE}`] : [];
-    return ['--test', '--test-timeout=180000', ...again, ...(rest.length > 0 ? rest : TESTS)];
+    return ['--test', '--test-timeout=180000', '--test-concurrency=2', ...again, ...(rest.length > 0 ? rest : TESTS)];
   }
   return [what, ...rest];
 }
