@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { type Lockkeeper, startStandalone } from '../harness/lockkeeper.ts';
-import { callModern, type ModernWish, modernRequest } from '../harness/messages.ts';
+import { callModern, type ModernWish, modernRequest, openLegacySession } from '../harness/messages.ts';
 import { sendRaw } from '../harness/raw.ts';
 import { badRequests, MAX_BODY } from './bad-requests.ts';
 
@@ -60,6 +60,20 @@ describe('the request ladder', () => {
       assert.match(response.headers.get('allow') ?? '', /POST/);
     }
   });
+
+  for (const [revision, id] of [
+    ['2025-11-25', undefined],
+    ['2025-06-18', null],
+  ] as const) {
+    it(`Part 7 #5: what cannot be read in a session of ${revision} that sends no version has the id ${id}`, async () => {
+      const { session } = await openLegacySession(lockkeeper.route(ONE), { revision });
+      const headers = { 'content-type': 'application/json', 'mcp-session-id': session ?? assert.fail('no session') };
+      const response = await sendRaw(lockkeeper.route(ONE), { headers, body: '{"jsonrpc":' });
+      const message = JSON.parse(await response.text()) as { id?: unknown; error: { code: number } };
+      response.destroy();
+      assert.deepEqual([response.status, message.error.code, message.id], [400, -32700, id]);
+    });
+  }
 
   it('an unknown route is 404 before anything is asked of the caller', async () => {
     const response = await sendRaw(lockkeeper.route('/acme/nowhere/mcp'), modernRequest(CALL));

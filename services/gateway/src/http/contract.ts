@@ -70,6 +70,8 @@ export interface LegacyLeg {
   sseOpen(ticket: Authenticated, headers: Headers, out: HttpOut): Promise<void>;
   /** POST <route>/messages?sessionId=… */
   ssePost(ticket: Authenticated, sessionId: string, body: LegacyBody, out: HttpOut): Promise<void>;
+  /** What the session that the header names has agreed on; null: there is none such, or nobody can say. */
+  revisionOf(ticket: Authenticated, headers: Headers): Promise<string | null>;
   /** Ends streams at drain; calls may end by themselves for so long (default: limits.drainMs). */
   close(drainMs?: number): Promise<void>;
 }

@@ -49,7 +49,7 @@ export interface Answers {
   reply(arrived: Arrived, cors: Record<string, string>): TrackedOut;
   answerUnreceived(arrived: Arrived, received: Exclude<Received, { kind: 'received' }>): void;
   turnAway(arrived: Arrived, out: HttpOut, target: McpTarget, who: Exclude<Authentication, { kind: 'caller' }>): void;
-  refuse(arrived: Arrived, out: HttpOut, ticket: Authenticated, refusal: Refusal, read?: ReadBody): void;
+  refuse(arrived: Arrived, out: HttpOut, ticket: Authenticated, refusal: Refusal, read?: ReadBody): Promise<void>;
 }
 
 /** What was read of the body that is refused. */
@@ -85,9 +85,9 @@ export function createDoor(deps: EndpointDeps): Answers {
     reply: (arrived, cors) => replyTo(deps, arrived, cors, arrived.xid),
     answerUnreceived: (arrived, received) => answerUnreceived(deps, arrived, received),
     turnAway: (arrived, out, target, who) => turnAway(deps, arrived, out, target, who),
-    refuse(arrived, out, ticket, refusal, read) {
+    async refuse(arrived, out, ticket, refusal, read) {
       const status = statusOf(refusal);
-      const id = read?.idText ?? unreadableId(arrived.headers);
+      const id = read?.idText ?? (await unreadableId(deps, ticket, arrived.headers));
       out.json(status, renderErrorText(refusal, id, arrived.xid), retryHeaders(refusal));
       const { tenant, path: route } = ticket.route;
       const bytesIn = read?.bytes ?? 0;
@@ -180,10 +180,19 @@ function turnAway(
 }
 
 /** Part 7 #5: the error of an unreadable message has no id; revisions up to 2025-06-18 know only `null`. */
-function unreadableId(headers: Headers): string | undefined {
+async function unreadableId(
+  { legacy }: EndpointDeps,
+  ticket: Authenticated,
+  headers: Headers,
+): Promise<string | undefined> {
   const version = headers[HEADER.version];
-  // The header came with 2025-06-18: a client that has a session and sends none is older.
-  if (version === undefined) return headers[HEADER.session] === undefined ? undefined : 'null';
-  const old = typeof version === 'string' && isLegacyRevision(version) && version !== '2025-11-25';
-  return old ? 'null' : undefined;
+  if (version !== undefined) return typeof version === 'string' && isOld(version) ? 'null' : undefined;
+  if (headers[HEADER.session] === undefined) return undefined;
+  // Some clients of every revision leave it out. It came with 2025-06-18: without a session to ask, this one is older.
+  const agreed = await legacy.revisionOf(ticket, headers);
+  return agreed === null || isOld(agreed) ? 'null' : undefined;
+}
+
+function isOld(revision: string): boolean {
+  return isLegacyRevision(revision) && revision !== '2025-11-25';
 }

@@ -182,6 +182,11 @@ function fakeLegacy(calls: Rig['legacy']): LegacyLeg {
     delete: (_ticket, _headers, out) => take('delete', out),
     sseOpen: (_ticket, _headers, out) => take('sseOpen', out),
     ssePost: (_ticket, sessionId, body, out) => take('ssePost', out, { sessionId, body }),
+    // Sessions here are called by what they have agreed on.
+    revisionOf: (_ticket, headers) => {
+      const session = String(headers['mcp-session-id']);
+      return Promise.resolve(/^\d{4}-/.test(session) ? session : null);
+    },
     close: () => Promise.resolve(),
   };
 }

@@ -306,7 +306,9 @@ for (const [what, body, words] of ADVICE) {
 }
 
 const UNREADABLE: readonly [string, readonly string[], string | undefined][] = [
-  ['a session that sends no revision', ['Mcp-Session-Id: s'], 'null'],
+  ['an unknown session that sends no revision', ['Mcp-Session-Id: s'], 'null'],
+  ['a session of 2025-06-18 that sends none', ['Mcp-Session-Id: 2025-06-18'], 'null'],
+  ['a session of 2025-11-25 that sends none', ['Mcp-Session-Id: 2025-11-25'], undefined],
   ['2025-06-18', ['Mcp-Session-Id: s', 'MCP-Protocol-Version: 2025-06-18'], 'null'],
   ['2025-11-25', ['Mcp-Session-Id: s', 'MCP-Protocol-Version: 2025-11-25'], undefined],
   ['2026-07-28', ['MCP-Protocol-Version: 2026-07-28'], undefined],

@@ -158,6 +158,10 @@ export function createLegacyLeg(deps: LegacyDeps): RunningLegacyLeg {
     delete: (ticket, headers, out) => remove(ticket, headers, noted(ticket, out)),
     sseOpen: (ticket, _headers, out) => httpSse.open(ticket, noted(ticket, out)),
     ssePost: (ticket, id, body, out) => httpSse.post(ticket, id, body, noted(ticket, out, body)),
+    async revisionOf(ticket, headers) {
+      const admitted = await gate.session(ticket, headers);
+      return admitted.kind === 'session' ? admitted.session.record.revision : null;
+    },
     async start() {
       attachments.start();
       await hints.start();
