@@ -58,10 +58,13 @@ interface ReadBody {
   readonly idText?: string | undefined;
 }
 
-const TWO_HOSTS: Refusal = {
-  reason: 'invalid-request',
-  message: 'The request has two Host headers.',
-  next: 'Send one.',
+const UNREADABLE_HOST: Readonly<Record<'two-hosts' | 'no-target', Refusal>> = {
+  'two-hosts': { reason: 'invalid-request', message: 'The request has two Host headers.', next: 'Send one.' },
+  'no-target': {
+    reason: 'invalid-request',
+    message: 'The request target is a URL that cannot be meant for this server.',
+    next: 'Send the path, or an http or https URL without a user in it.',
+  },
 };
 
 /** The same for every path that is none, and for a route of a tenant the token does not name (RS-4). */
@@ -123,7 +126,7 @@ function answerUnreceived(
       replyTo(deps, arrived, {}).json(404, NOT_FOUND);
       break;
     case 'unreadable-host':
-      replyTo(deps, arrived, { connection: 'close' }).json(400, renderErrorText(TWO_HOSTS, undefined, arrived.xid));
+      refuseUnread(deps, arrived, UNREADABLE_HOST[received.why]);
       break;
     case 'metadata':
       answerMetadata(replyTo(deps, arrived, {}), received.verb, received.body);
@@ -134,6 +137,11 @@ function answerUnreceived(
     case 'refused':
       refuseAtDoor(deps, arrived, received);
   }
+}
+
+/** Where this request ends is not certain, nor that what follows it is another. */
+function refuseUnread(deps: EndpointDeps, arrived: Arrived, refusal: Refusal): void {
+  replyTo(deps, arrived, { connection: 'close' }).json(400, renderErrorText(refusal, undefined, arrived.xid));
 }
 
 function refuseAtDoor(

@@ -7,10 +7,11 @@ import { servesLegacy } from '../era/served.ts';
 import type { Reason } from '../errors.ts';
 import { corsHeaders, hostAllowed, isPreflight, originAllowed, preflightHeaders } from './origin.ts';
 import { findTarget, type Target } from './paths.ts';
+import { readTarget } from './request-target.ts';
 
 export type Received =
   | { readonly kind: 'unknown-path' }
-  | { readonly kind: 'unreadable-host' }
+  | { readonly kind: 'unreadable-host'; readonly why: 'two-hosts' | 'no-target' }
   | { readonly kind: 'metadata'; readonly verb: 'GET' | 'OPTIONS'; readonly body: string }
   | { readonly kind: 'refused'; readonly target: McpTarget; readonly reason: Reason; readonly headers: HeaderSet }
   | { readonly kind: 'preflight'; readonly headers: HeaderSet }
@@ -27,6 +28,7 @@ export type McpTarget = Exclude<Target, { kind: 'metadata' }>;
 type HeaderSet = Record<string, string>;
 
 export interface Arrival {
+  /** The request target as it came. */
   readonly url: string;
   readonly verb: string;
   readonly headers: IncomingHttpHeaders;
@@ -36,23 +38,24 @@ export interface Arrival {
 }
 
 export function receive(snapshot: Snapshot, arrival: Arrival): Received {
-  const { url, verb, headers } = arrival;
-  if (namesTwoHosts(arrival.rawHeaders)) return { kind: 'unreadable-host' };
-  const mark = url.indexOf('?');
-  const target = findTarget(snapshot, mark === -1 ? url : url.slice(0, mark));
+  const { verb, headers } = arrival;
+  if (namesTwoHosts(arrival.rawHeaders)) return { kind: 'unreadable-host', why: 'two-hosts' };
+  const asked = readTarget(arrival.url, headers.host);
+  if (asked === null) return { kind: 'unreadable-host', why: 'no-target' };
+  const target = findTarget(snapshot, asked.path);
   if (target === undefined) return { kind: 'unknown-path' };
-  if (target.kind === 'metadata') return receiveMetadata(snapshot, target.body, arrival);
+  if (target.kind === 'metadata') return receiveMetadata(snapshot, target.body, verb, asked.host);
   const origin = headers.origin;
   const verbs = verbsOf(target);
   if (origin !== undefined && !originAllowed(snapshot, origin, arrival.localPort)) return refused(target, 'origin');
-  if (!hostAllowed(snapshot, headers.host)) return refused(target, 'host');
+  if (!hostAllowed(snapshot, asked.host)) return refused(target, 'host');
   const cors = corsHeaders(origin);
   if (isPreflight(verb, headers) && origin !== undefined) {
     return { kind: 'preflight', headers: { ...cors, ...preflightHeaders(headers, verbs.join(', ')) } };
   }
   const known = verbs.find((v) => v === verb);
   if (known === undefined) return refused(target, 'verb', { ...cors, allow: verbs.join(', ') });
-  return { kind: 'received', target, verb: known, query: mark === -1 ? '' : url.slice(mark + 1), cors };
+  return { kind: 'received', target, verb: known, query: asked.query, cors };
 }
 
 function refused(target: McpTarget, reason: Reason, headers: HeaderSet = {}): Received {
@@ -70,8 +73,8 @@ function namesTwoHosts(rawHeaders: readonly string[]): boolean {
 }
 
 /** The document is for everybody: no token, any page (RS-3, GB-105). */
-function receiveMetadata(snapshot: Snapshot, body: string, { verb, headers }: Arrival): Received {
-  if (!hostAllowed(snapshot, headers.host)) return { kind: 'unknown-path' };
+function receiveMetadata(snapshot: Snapshot, body: string, verb: string, host: string | undefined): Received {
+  if (!hostAllowed(snapshot, host)) return { kind: 'unknown-path' };
   if (verb === 'GET' || verb === 'HEAD') return { kind: 'metadata', verb: 'GET', body };
   return verb === 'OPTIONS' ? { kind: 'metadata', verb, body } : { kind: 'unknown-path' };
 }

@@ -285,6 +285,55 @@ test('RFC 9112 §3.2: two Host headers are 400, on every path', async () => {
   }
 });
 
+interface Absolute {
+  readonly says: string;
+  readonly target: string;
+  readonly host?: string;
+  readonly status: number;
+}
+const PRM = '/.well-known/oauth-protected-resource/acme/everything/mcp';
+const ABSOLUTE: readonly Absolute[] = [
+  { says: 'a name of ours', target: `http://127.0.0.1${MCP}`, status: 200 },
+  { says: 'a name of ours with a port, in capitals', target: `HTTP://LOCALHOST:8080${MCP}`, status: 200 },
+  { says: 'our public name', target: `https://gw.example${MCP}`, status: 200 },
+  { says: 'a query', target: `http://127.0.0.1${MCP}?a=b`, status: 200 },
+  { says: 'a name of ours, whatever Host says', target: `http://127.0.0.1${MCP}`, host: 'evil.example', status: 200 },
+  { says: 'a strange name, whatever Host says', target: `http://evil.example${MCP}`, host: '127.0.0.1', status: 421 },
+  { says: 'a name that begins like ours', target: `http://127.0.0.1.evil.example${MCP}`, status: 421 },
+  { says: 'the metadata under a strange name', target: `http://evil.example${PRM}`, status: 404 },
+  { says: 'a path that is none', target: 'http://127.0.0.1/nothing', status: 404 },
+  { says: 'no path', target: 'http://127.0.0.1', status: 404 },
+  { says: 'a detour', target: `http://127.0.0.1/x/..${MCP}`, status: 404 },
+  { says: 'two slashes', target: `http://127.0.0.1/${MCP}`, status: 404 },
+  { says: 'a URL within a path', target: `/http://127.0.0.1${MCP}`, status: 404 },
+  { says: 'a user', target: `http://127.0.0.1@evil.example${MCP}`, status: 400 },
+  { says: 'a user of ours', target: `http://evil.example@127.0.0.1${MCP}`, status: 400 },
+  { says: 'no authority', target: `http://${MCP}`, status: 400 },
+  { says: 'another scheme', target: `ftp://127.0.0.1${MCP}`, status: 400 },
+];
+for (const { says, target, host = '127.0.0.1', status } of ABSOLUTE) {
+  test(`RFC 9112 §3.2.2: a request target that is a URL with ${says} is ${status}`, async () => {
+    const reply = await send(rig.port, `POST ${target}`, [JSON_TYPE, `Host: ${host}`], legacyList);
+    assert.deepEqual([reply.status, rig.legacy.length], [status, status === 200 ? 1 : 0], reply.body);
+  });
+}
+
+test('RFC 9112 §3.2.2: where names are not judged, those of a request target are not either', async () => {
+  rig.snapshot = snapshotOf({ listen: { host: '0.0.0.0' } });
+  for (const [target, status] of [
+    [`http://any.example${MCP}`, 200],
+    [`http://user@any.example${MCP}`, 400],
+  ] as const) {
+    assert.equal((await send(rig.port, `POST ${target}`, [JSON_TYPE], legacyList)).status, status);
+  }
+});
+
+test('a request target that is a URL has the query of its session', async () => {
+  const target = 'http://127.0.0.1/acme/everything/messages?sessionId=s-1';
+  await send(rig.port, `POST ${target}`, [JSON_TYPE], legacyList);
+  assert.equal(rig.legacy[0]?.sessionId, 's-1');
+});
+
 const ADVICE: readonly [string, string, RegExp][] = [
   [
     'a batch too many',
