@@ -21,7 +21,9 @@ export interface Resolved {
   readonly files: readonly string[];
 }
 
-const REFERENCE = /\$(\$)?\{(env|file):([^{}]*)\}/g;
+const REFERENCE = /\$(\$)?\{(?:(env|file):([^{}]*)\})?/g;
+/** As far as it was written like one: a shell's `${NAME}` and `${NAME:-text}` are text, and pass. */
+const MEANT = /^\$\{\s*(?:([A-Za-z][\w-]*)\s*:(?![-=+?])|(env|file)(?=[^\w}]))/i;
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MAX_FILE_BYTES = 1024 * 1024;
 
@@ -40,13 +42,21 @@ export function resolveReferences(data: unknown, { env, folder, report }: Refere
   }
 
   function resolveText(text: string, path: Path): string {
-    return text.replace(REFERENCE, (whole: string, escaped: string | undefined, kind: string, name: string) => {
+    const fail = (words: string): void => {
+      broken.add(pointer(path));
+      report(path, words);
+    };
+    return text.replace(REFERENCE, (whole, escaped?: string, kind?: string, name = '', at = 0) => {
       if (escaped !== undefined) return whole.slice(1);
+      if (kind === undefined) {
+        const meant = MEANT.exec(text.slice(at));
+        if (meant !== null) fail(unknownReference(meant[1] ?? meant[2]!));
+        return whole;
+      }
       secret.add(pointer(path));
       const found = valueFor(kind, name);
       if ('value' in found) return found.value;
-      broken.add(pointer(path));
-      report(path, found.fault);
+      fail(found.fault);
       return whole;
     });
   }
@@ -59,6 +69,11 @@ export function resolveReferences(data: unknown, { env, folder, report }: Refere
   }
 
   return { data: resolveAll(data, []), secret, broken, files: [...files] };
+}
+
+/** A misspelt reference that passed as text would be a secret that nobody has. */
+function unknownReference(word: string): string {
+  return `\${${word}… is no reference: write \${env:NAME} or \${file:path}, or $\${ for a plain \${`;
 }
 
 /** Without its last line break, which editors and `echo` add. */

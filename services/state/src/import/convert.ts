@@ -160,9 +160,9 @@ function reference(server: DesktopServer, key: string, value: string, purpose: s
   return `\${env:${variable}}`;
 }
 
-/** A text of theirs that our loader would take for a reference. */
+/** A text of theirs that our loader would take for a reference, or for a misspelt one. */
 function literal(text: string): string {
-  return text.replace(/\$(?=\{(env|file):)/g, '$$$$');
+  return text.replace(/\$(?=\{)/g, '$$$$');
 }
 
 function noteRunners(source: readonly DesktopServer[], notes: string[]): void {

@@ -246,6 +246,22 @@ const ROWS: readonly Row[] = [
   ['a variable that is not set', openConfig('state: §"redis://${env:NOT_SET}@h"\n'), /variable NOT_SET is not set/],
   ['a variable without a name', openConfig('state: §"${env:}"\n'), /needs the name of an environment variable/],
   ['a file that is not there', openConfig('link: { secret: §"${file:./gone}" }\n'), /file \.\/gone does not exist/],
+  ...[
+    '${vault:x}',
+    '${ENV:x}',
+    '${Env:x}',
+    '${secret-store:x}',
+    '${ env:x }',
+    '${env.X}',
+    '${env:X',
+    '${file:a{b}}',
+  ].map(
+    (text): Row => [
+      `${text} for a reference`,
+      openConfig(`link: { secret: §"0123456789abcdef ${text}" }\n`),
+      /is no reference: write \$\{env:NAME\} or \$\{file:path\}, or \$\$\{ for a plain \$\{$/,
+    ],
+  ),
   ['a folder for a file', openConfig('link: { secret: §"${file:.}" }\n'), /\. is not a file/],
 ];
 

@@ -233,6 +233,25 @@ test('references stand for the environment and for files, anywhere in a text', (
   assert.deepEqual(stdio?.env, { T: 'from a file', E: '' });
 });
 
+test('`$${` is a plain `${`, and what a shell would read passes as it is', () => {
+  const written = [
+    '$${vault:x}',
+    '$${HOME}',
+    '$${',
+    '${HOME}',
+    '${HOME:-/}',
+    '${X:?gone}',
+    '${',
+    '$HOME',
+    '$$',
+    '{env:A}',
+  ];
+  const text = openConfig().replace('command: node', () => `command: node, args: ${JSON.stringify(written)}`);
+  assert.deepEqual(load(text).servers.get('acme/one')!.stdio?.args, [
+    ...['${vault:x}', '${HOME}', '${', '${HOME}', '${HOME:-/}', '${X:?gone}', '${', '$HOME', '$$', '{env:A}'],
+  ]);
+});
+
 test('anchors and aliases work', () => {
   const text = openConfig()
     .replace('stdio: { command: node }', 'stdio: &s { command: node, args: [a] }')

@@ -114,7 +114,7 @@ test('references of other clients become ours, and what only looks like ours sta
       vs: {
         type: 'stdio',
         command: 'x',
-        args: ['${env:A_PATH}', '${PLAIN}', '${workspaceFolder}', '$5'],
+        args: ['${env:A_PATH}', '${PLAIN}', '${workspaceFolder}', '$5', '${command:pick}'],
         env: { K: '${input:my-key}', D: '${WITH:-default}' },
       },
     },
@@ -124,7 +124,7 @@ test('references of other clients become ours, and what only looks like ours sta
   for (const name of ['A_PATH', 'PLAIN', 'MY_KEY', 'WITH']) assert.match(stderr, new RegExp(`^set ${name} `, 'm'));
   assert.doesNotMatch(stdout, /input:/);
   const { stdio } = load({ A_PATH: 'a', PLAIN: 'b', MY_KEY: 'c', WITH: 'd' }).servers.get('acme/vs')!;
-  assert.deepEqual(stdio?.args, ['a', 'b', '${workspaceFolder}', '$5']);
+  assert.deepEqual(stdio?.args, ['a', 'b', '${workspaceFolder}', '$5', '${command:pick}']);
   assert.deepEqual(stdio?.env, { K: 'c', D: 'd' });
 });
 

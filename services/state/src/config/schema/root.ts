@@ -107,7 +107,7 @@ export const CONFIG_SCHEMA: SchemaNode = {
   $schema: 'http://json-schema.org/draft-07/schema#',
   title: 'Lockkeeper configuration',
   ...group(
-    'One YAML file for all services. It is read again when it changes; a file with a fault is reported and the last good one stays in force. In any text, `${env:NAME}` stands for an environment variable and `${file:path}` for the content of a file (without its last line break); `$${` writes a plain `${`. Paths are relative to this file.',
+    'One YAML file for all services. It is read again when it changes; a file with a fault is reported and the last good one stays in force. In any text, `${env:NAME}` stands for an environment variable and `${file:path}` for the content of a file (without its last line break); `$${` writes a plain `${`. What looks like a reference and is none is refused. Paths are relative to this file.',
     {
       listen: LISTEN,
       publicBaseUrl: PUBLIC_BASE_URL,
