@@ -171,7 +171,7 @@ function turnAway(
   target: McpTarget,
   who: Exclude<Authentication, { kind: 'caller' }>,
 ): void {
-  const { route, metadataUrl, scopes } = target.place;
+  const { route, scopes, mcp, sse } = target.place;
   const about = { ...arrived, tenant: route.tenant, route: route.path };
   if (who.kind === 'foreign') {
     deps.metrics.authRefused('foreign');
@@ -181,7 +181,7 @@ function turnAway(
   }
   const refusal = refusalFor(who.turned, who.retryAfterMs);
   const status = statusOf(refusal);
-  const challenge = challengeFor(who.turned, metadataUrl, scopes);
+  const challenge = challengeFor(who.turned, (target.kind === 'mcp' ? mcp : sse).metadataUrl, scopes);
   deps.metrics.authRefused(who.turned);
   out.json(status, renderErrorText(refusal, undefined, arrived.xid), { ...challenge, ...retryHeaders(refusal) });
   deps.recorder.turnedAway({ ...about, outcome: who.turned, detail: who.why, status });

@@ -2,7 +2,7 @@
 // counts at once and no trick of spelling reaches past it (auth-security.md T-46). Everything else is a plain 404.
 
 import type { RouteSettings, Snapshot } from '@lockkeeper/protocol/config/settings';
-import { type Place, placeOf, WELL_KNOWN } from '../auth/metadata.ts';
+import { type Place, placeOf, type SignIn, WELL_KNOWN } from '../auth/metadata.ts';
 
 export type Target =
   | { readonly kind: 'mcp' | 'sse' | 'messages'; readonly place: Place }
@@ -25,21 +25,27 @@ function tableOf(snapshot: Snapshot): ReadonlyMap<string, Target> {
   for (const route of snapshot.routes) {
     const place = placeOf(snapshot, route);
     addTwice(table, route.path, { kind: 'mcp', place });
-    if (servesSse(route)) {
-      const base = route.path.slice(0, -'/mcp'.length);
-      table.set(`${base}/sse`, { kind: 'sse', place });
-      table.set(`${base}/messages`, { kind: 'messages', place });
-    }
-    if (place.metadata === null) continue;
-    const document: Target = { kind: 'metadata', body: place.metadata };
-    documents.push(document);
-    addTwice(table, new URL(place.metadataUrl).pathname, document);
-    addTwice(table, WELL_KNOWN + route.path, document);
+    const document = addDocument(table, place.mcp);
+    if (document !== null) documents.push(document);
+    if (!servesSse(route)) continue;
+    const { path } = place.sse;
+    table.set(path, { kind: 'sse', place });
+    table.set(path.replace(/sse$/, 'messages'), { kind: 'messages', place });
+    addDocument(table, place.sse);
   }
   // RS-2: at the root only where it cannot be the wrong one (GB-104).
   const [only] = documents;
   if (only !== undefined && snapshot.routes.length === 1) addTwice(table, WELL_KNOWN, only);
   return table;
+}
+
+/** Also where an ingress has stripped the path of publicBaseUrl. */
+function addDocument(table: Map<string, Target>, { path, metadataUrl, metadata }: SignIn): Target | null {
+  if (metadata === null) return null;
+  const document: Target = { kind: 'metadata', body: metadata };
+  addTwice(table, new URL(metadataUrl).pathname, document);
+  addTwice(table, WELL_KNOWN + path, document);
+  return document;
 }
 
 /** With and without one trailing slash, without a redirect that would lose body and token (GB-147). */

@@ -1,7 +1,7 @@
 // Protected resource metadata (auth-security.md RS-1…RS-5; GB-101…GB-105).
 
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, before, beforeEach, describe, it, test } from 'node:test';
 import { metadataUrlOf, resourceOf } from '../../src/auth/metadata.ts';
 import { type Rig, routeOf, send, snapshotOf, startRig } from '../http/rig.ts';
 import { issuerOf, jwtAuth } from './issuer.ts';
@@ -90,6 +90,41 @@ test('open mode has nothing to sign in to', async () => {
   assert.equal((await read(`${WELL_KNOWN}/t/acme/mcp`)).status, 404);
 });
 
+describe('the HTTP+SSE URL of a route', () => {
+  it('GB-102: has a document of its own, whose resource is that URL', async () => {
+    for (const slash of ['', '/']) {
+      const reply = await read(`${WELL_KNOWN}/t/acme/sse${slash}`);
+      assert.equal(reply.status, 200);
+      assert.deepEqual(JSON.parse(reply.body), {
+        resource: 'https://gw.example/t/acme/sse',
+        authorization_servers: ['https://a.example/'],
+        scopes_supported: ['mcp'],
+        bearer_methods_supported: ['header'],
+        resource_name: 'Lockkeeper /t/acme/sse',
+      });
+    }
+  });
+
+  it('GB-101: it and its messages name that document in their 401, and the MCP path its own', async () => {
+    for (const [start, document] of [
+      ['GET /t/acme/sse', '/t/acme/sse'],
+      ['POST /t/acme/messages?sessionId=s', '/t/acme/sse'],
+      ['GET /t/acme/mcp', '/t/acme/mcp'],
+    ] as const) {
+      const reply = await send(rig.port, start, []);
+      assert.equal(reply.status, 401);
+      const named = `Bearer resource_metadata="https://gw.example${WELL_KNOWN}${document}", scope="mcp"`;
+      assert.equal(reply.headers.get('www-authenticate'), named);
+    }
+  });
+
+  it('has none where the route does not serve it', async () => {
+    rig.snapshot = snapshotOf({ auth: jwtAuth(a), routes: [routeOf('/t/acme/mcp', { sse: false })] });
+    assert.equal((await read(`${WELL_KNOWN}/t/acme/sse`)).status, 404);
+    assert.equal((await read(`${WELL_KNOWN}/t/acme/mcp`)).status, 200);
+  });
+});
+
 const CANONICAL: readonly [string, string, string][] = [
   ['https://GW.Example/', 'https://gw.example/a/mcp', 'https://gw.example/.well-known/oauth-protected-resource/a/mcp'],
   [
@@ -110,7 +145,7 @@ const CANONICAL: readonly [string, string, string][] = [
 ];
 for (const [base, resource, metadata] of CANONICAL) {
   test(`RS-1: under ${base} the route /a/mcp is ${resource}`, () => {
-    assert.equal(resourceOf(base, routeOf('/a/mcp')), resource);
-    assert.equal(metadataUrlOf(base, routeOf('/a/mcp')), metadata);
+    assert.equal(resourceOf(base, '/a/mcp'), resource);
+    assert.equal(metadataUrlOf(base, '/a/mcp'), metadata);
   });
 }

@@ -185,9 +185,10 @@ for (const [verb, path] of [
   ['POST', '/acme/everything/messages?sessionId=s'],
 ] as const) {
   test(`RS-9, GB-011, GB-113: ${verb} ${path} without a token is challenged, without an error, with the scope`, async () => {
+    const ofItsUrl = /\/(sse|messages)\b/.test(path) ? CHALLENGE.replace('/mcp"', '/sse"') : CHALLENGE;
     const reply = await send(rig.port, `${verb} ${path}`, [], verb === 'POST' ? '{' : undefined);
     assert.equal(reply.status, 401);
-    assert.equal(reply.headers.get('www-authenticate'), CHALLENGE);
+    assert.equal(reply.headers.get('www-authenticate'), ofItsUrl);
     assert.equal(rig.legacy.length, 0);
   });
 }
@@ -346,3 +347,18 @@ test('open mode: everybody is the one anonymous of the tenant, token or not', as
     ['anonymous', 'anonymous'],
   );
 });
+
+const SSE = RESOURCE.replace(/mcp$/, 'sse');
+for (const [what, audience, aud, status] of [
+  ['the route’s own URL', undefined, RESOURCE, 200],
+  ['the HTTP+SSE URL', undefined, SSE, 401],
+  ['the audience that is configured', 'lockkeeper', 'lockkeeper', 200],
+  ['the HTTP+SSE URL beside a configured one', 'lockkeeper', SSE, 401],
+] as const) {
+  test(`RS-5: on HTTP+SSE a token for ${what} is ${status}`, async () => {
+    rig.snapshot = snapshotOf({ auth: auth(audience === undefined ? {} : { audience }) });
+    const token = await tokenOf(key, { claims: { aud } });
+    const reply = await send(rig.port, 'GET /acme/everything/sse', [`Authorization: Bearer ${token}`]);
+    assert.equal(reply.status, status);
+  });
+}

@@ -46,7 +46,9 @@ const ISSUER = group(
       },
       { default: {} },
     ),
-    audience: text('What `aud` must contain. Default: the URL of the called route.'),
+    audience: text(
+      'What `aud` must contain. Default: the URL of the called route (`…/mcp`, for clients of its `…/sse`, too).',
+    ),
     algorithms: list('Signature algorithms that are taken.', choice('A JWS algorithm.', ALGORITHMS), {
       minItems: 1,
       uniqueItems: true,
