@@ -10,6 +10,7 @@ import { eventually } from '../harness/eventually.ts';
 import { type Lockkeeper, type ServerWish, startStandalone } from '../harness/lockkeeper.ts';
 import { callLegacy, openLegacySession } from '../harness/messages.ts';
 import { type StartedRedis, startRedis } from '../harness/redis.ts';
+import { listen, openStream, tool, toolNames } from '../listen/ears.ts';
 import { assertCalm, call, fileOf, type Json, logOf, modernAsker, namesOf, recorded, server, textOf } from './stage.ts';
 
 let lockkeeper: Lockkeeper;
@@ -180,6 +181,34 @@ describe('a server that cannot be started', () => {
 describe('GB-026: a slow start', () => {
   it('has a time of its own, apart from the time of a call', async () => {
     assert.equal(textOf(await call(modernAsker(at('slow')), 'echo', { text: 'x' })), 'x');
+  });
+
+  it('does not hold up an aggregate: it is served without that server, and both eras are told when it comes', async () => {
+    const gate = join(folder, 'gate');
+    const late = server('late', 'slow-start', { env: { START_FILE: gate }, more: { startTimeoutMs: 90_000 } });
+    const wish = { servers: [server('quick', 'tells-changes'), late], limits: { aggregateWaitMs: 3_000 } };
+    const keeper = await startStandalone(wish);
+    try {
+      const url = keeper.route('/acme/mcp');
+      await modernAsker(keeper.route('/acme/quick/mcp'))('tools/list');
+      const { result } = await modernAsker(url)('tools/list');
+      const [left] = (result!._meta as Json)['lockkeeper/unavailable'] as { server: string; reason: string }[];
+      assert.deepEqual([left?.server, left?.reason], ['late', 'starting']);
+      assert.equal((await toolNames(url)).includes('late__echo'), false);
+      const ears = await listen(url, { toolsListChanged: true });
+      const { session } = await openLegacySession(url);
+      const stream = await openStream(url, session ?? assert.fail('no session'));
+      await tool(url, 'quick__grow', { name: 'heard' });
+      await Promise.all([ears.wait('tools/list_changed'), stream.wait('tools/list_changed')]);
+      assert.deepEqual([ears.count('tools/list_changed'), stream.count('tools/list_changed')], [1, 1]);
+      writeFileSync(gate, '');
+      await Promise.all([ears.wait('tools/list_changed', 2), stream.wait('tools/list_changed', 2)]);
+      assert.ok((await toolNames(url)).includes('late__echo'));
+      ears.close();
+      stream.close();
+    } finally {
+      await keeper.stop();
+    }
   });
 });
 

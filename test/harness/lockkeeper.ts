@@ -96,8 +96,8 @@ function configOf(wish: Wish, listen: Json, publicBaseUrl: string): Json {
     servers,
     ...(wish.policy && { policy: wish.policy }),
     routes,
-    // Nothing balances load in front of a test.
-    limits: { drainLeadMs: 0, drainMs: 5_000, drainHumanMs: 5_000, ...wish.limits },
+    // Nothing balances load in front of a test, and its machine may be busy with others.
+    limits: { drainLeadMs: 0, drainMs: 5_000, drainHumanMs: 5_000, aggregateWaitMs: 15_000, ...wish.limits },
     ...wish.more,
   };
 }

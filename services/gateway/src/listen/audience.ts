@@ -9,7 +9,10 @@ import { subscribedBy } from '@lockkeeper/protocol/mcp/subscribed';
 import type { Clock } from '@lockkeeper/state/clock';
 import type { Exchange } from '../exchange.ts';
 import { viewText } from '../policy/decide.ts';
-import type { CallFault } from '../route/contract.ts';
+import { STARTING } from '../route/aggregate/outage.ts';
+import type { Outcome } from '../route/catalogue/kept.ts';
+import type { ServerProfile } from '../route/catalogue/profile.ts';
+import type { CallFault, Upstream } from '../route/contract.ts';
 import { awaited, type Room, reach } from '../route/room.ts';
 import { type Sight, sightOf } from '../route/sight.ts';
 import { atMost } from '../route/wait.ts';
@@ -193,7 +196,7 @@ export class Audience {
     if (wish.lists.size + wish.uris.size === 0) return null;
     const { exchange } = this;
     const up = reach(room, exchange, spec);
-    const profile = await awaited(exchange, room.catalogue.knownProfile(exchange, up));
+    const profile = await this.profileOf(spec, up);
     if (this.over) return null;
     // A server that is down now may be back later: its seat is kept, and tells so then.
     if (profile.kind === 'fault' && !promised) return profile.fault;
@@ -206,8 +209,38 @@ export class Audience {
     const part: Part = { spec, seat, wanted, honoured: NOTHING, asked: false };
     this.parts.get(spec.name)?.seat.leave();
     this.parts.set(spec.name, part);
-    await this.settled(part);
+    // What is not there yet has nothing to say for now: the acknowledgement does not wait for it a second time.
+    if (profile.kind === 'kept' || profile.fault !== STARTING) await this.settled(part);
     return null;
+  }
+
+  /** Of an aggregate's server that is starting it is known later; the others' listeners are not made to wait (GB-026). */
+  private profileOf(spec: ServerSpec, up: Upstream): Outcome<ServerProfile> | Promise<Outcome<ServerProfile>> {
+    const { room } = this.deps;
+    const { exchange } = this;
+    const loading = room.catalogue.knownProfile(exchange, up);
+    if (!exchange.route.aggregate || !(loading instanceof Promise)) return awaited(exchange, loading);
+    let late = false;
+    const waiting = room.patience.wait(exchange, up.owner, loading, null).then((outcome): Outcome<ServerProfile> => {
+      late = outcome === null;
+      return outcome ?? { kind: 'fault', fault: STARTING };
+    });
+    loading.then(
+      (outcome) => {
+        if (late && outcome.kind === 'kept') this.arrived(spec, outcome.entry.value.capabilities);
+      },
+      () => undefined, // a fault like any other, which nobody waits for any more
+    );
+    return awaited(exchange, waiting);
+  }
+
+  /** What was listed without it has changed, whether or not it tells of changes itself. */
+  private arrived(spec: ServerSpec, has: ServerCapabilities): void {
+    if (this.over || !this.sight.servers.some((s) => s.name === spec.name && s.digest === spec.digest)) return;
+    this.profiles.set(spec.name, has);
+    for (const list of this.lists) {
+      if (has[list] !== undefined && this.sight.shows(spec.name, KIND_OF[list])) this.ears.hear({ kind: 'list', list });
+    }
   }
 
   private async sitFor(place: Place): Promise<CallFault | null> {

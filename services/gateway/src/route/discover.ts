@@ -57,7 +57,7 @@ async function profileOf(room: Room, sight: Sight, spec: ServerSpec) {
   const loading = awaited(exchange, room.catalogue.profile(exchange, reach(room, exchange, spec)));
   if (!exchange.route.aggregate) return loading;
   const { owner } = reach(room, exchange, spec);
-  return room.patience.wait(owner, Promise.resolve(loading), { kind: 'fault', fault: STARTING } as const);
+  return room.patience.wait(exchange, owner, Promise.resolve(loading), { kind: 'fault', fault: STARTING } as const);
 }
 
 /** Change notices are declared only if they are delivered, and by an aggregate always then: its members change too. */

@@ -88,7 +88,7 @@ async function shareOf(
   const loading = loadShare(room, sight, spec, kind, from);
   if (!exchange.route.aggregate) return loading;
   const { owner } = reach(room, exchange, spec);
-  return room.patience.wait(owner, loading, failedShare(room, sight, spec, kind, STARTING));
+  return room.patience.wait(exchange, owner, loading, failedShare(room, sight, spec, kind, STARTING));
 }
 
 async function loadShare(

@@ -79,6 +79,7 @@ const LIMITS: Limits = {
   maxInFlightPerPrincipal: 8,
   pageSize: 100,
   listTtlMs: 0,
+  aggregateWaitMs: 1000,
   promoteAfterMs: 30_000,
   taskTtlMs: 3_600_000,
   drainMs: 1000,

@@ -211,6 +211,7 @@ export function snapshotOf(scene: Scene, version = '1'): Snapshot {
       queueMs: 5000,
       pageSize: 1000,
       listTtlMs: 60_000,
+      aggregateWaitMs: 10_000,
       humanMs: 600_000,
       maxInFlightPerPrincipal: 100,
       ...scene.limits,

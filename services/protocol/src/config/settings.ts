@@ -169,6 +169,8 @@ export interface Limits {
   readonly maxInFlightPerPrincipal: number;
   readonly pageSize: number;
   readonly listTtlMs: number;
+  /** How long an aggregate waits for a server that is not there yet. */
+  readonly aggregateWaitMs: number;
   readonly promoteAfterMs: number;
   readonly taskTtlMs: number;
   readonly drainMs: number;

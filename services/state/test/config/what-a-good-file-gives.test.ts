@@ -132,6 +132,7 @@ test('the least file has a default for everything else', () => {
     humanMs: 600000,
     maxParkedPerPrincipal: 100,
     maxParkedPerServer: 1000,
+    aggregateWaitMs: 5000,
   });
 });
 

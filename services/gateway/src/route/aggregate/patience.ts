@@ -1,16 +1,17 @@
-// How long an aggregate waits for one of its servers before it answers without it (protocol.md §5.7 "Partial outage"). A
-// server that has let one list wait is not waited for again while the same start is pending: the rest is served at once.
+// How long an aggregate waits for one of its servers before it answers without it (protocol.md §5.7 "Partial outage",
+// GB-026): limits.aggregateWaitMs, and nothing to do with how long the start may take. A server that has let one list
+// wait is not waited for again while the same start is pending: the rest is served at once.
 
 import type { Clock } from '@lockkeeper/state/clock';
 import { LRUCache } from 'lru-cache';
+import type { Exchange } from '../../exchange.ts';
 import { atMost } from '../wait.ts';
 
 export interface Patience {
   /** `owner`: whose process it would be. The load goes on and serves the next caller. */
-  wait<R, F>(owner: string, loading: Promise<R>, otherwise: F): Promise<R | F>;
+  wait<R, F>(exchange: Exchange, owner: string, loading: Promise<R>, otherwise: F): Promise<R | F>;
 }
 
-const WAIT_MS = 10_000;
 /** What is ready is given, whoever was late before. */
 const GLANCE_MS = 100;
 const REMEMBERED_MS = 30_000;
@@ -20,8 +21,9 @@ export function createPatience(clock: Clock): Patience {
   /** Until when each counts as late. */
   const late = new LRUCache<string, number>({ max: MAX_REMEMBERED });
   return {
-    async wait(owner, loading, otherwise) {
-      const ms = (late.get(owner) ?? 0) > clock.now() ? GLANCE_MS : WAIT_MS;
+    async wait({ snapshot }, owner, loading, otherwise) {
+      const waits = (late.get(owner) ?? 0) <= clock.now();
+      const ms = waits ? Math.max(GLANCE_MS, snapshot.limits.aggregateWaitMs) : GLANCE_MS;
       let settled = false;
       const watched = loading.finally(() => {
         settled = true;

@@ -53,6 +53,12 @@ export const LIMITS = group(
     ),
     pageSize: count('Entries of one page of a list. Some clients read the first page only.', 1, 100_000, 1000),
     listTtlMs: count('How long a list of a server may be served from memory.', 0, 24 * HOUR_MS, 60_000),
+    aggregateWaitMs: count(
+      'How long an aggregate route waits for a server that is not there yet, before it lists and initializes without it; clients are told when it comes. How long a start may take is startTimeoutMs of the server.',
+      0,
+      HOUR_MS / 6,
+      5000,
+    ),
     promoteAfterMs: count(
       'A call of a client that takes tasks becomes a task when it runs longer. 0: at once.',
       0,
