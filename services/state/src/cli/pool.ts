@@ -3,7 +3,8 @@
 
 import { parseArgs } from 'node:util';
 import type { Snapshot } from '@lockkeeper/protocol/config/settings';
-import { loadConfig } from '../config/load.ts';
+import { loadPart } from '../config/load.ts';
+import type { Reads } from '../config/references.ts';
 import { ORDERS, type Order, type Whom } from '../operator/contract.ts';
 import { processTable } from '../operator/table.ts';
 
@@ -31,7 +32,7 @@ async function run(): Promise<void> {
   });
   const [what, id, ...more] = positionals;
   if (more.length > 0) throw new Error(USAGE);
-  const where = whereOf(values.config, values.admin);
+  const where = whereOf(values.config, values.admin, what !== 'list');
   if (what === 'list' && id === undefined && values.server === undefined) return list(where, values.json);
   if (!ORDERS.some((order) => order === what)) throw new Error(USAGE);
   await order(where, what as Order, whomOf(id, values.server));
@@ -41,11 +42,24 @@ function defaultOf(value: string | undefined): { default: string } | object {
   return value === undefined ? {} : { default: value };
 }
 
-function whereOf(file: string | undefined, admin: string | undefined): Where {
-  const snapshot = file === undefined ? null : loadConfig(file, process.env);
+/** `orders`: the node wants to see its token. Looking needs none. */
+function whereOf(file: string | undefined, admin: string | undefined, orders: boolean): Where {
+  const given = process.env.LOCKKEEPER_ADMIN_TOKEN;
+  const wants = orders && given === undefined;
+  const snapshot = file === undefined ? null : loadPart(file, process.env, readsOf(admin === undefined, wants));
   const url = admin ?? (snapshot === null ? undefined : adminUrl(snapshot));
   if (url === undefined) throw new Error(`give --config FILE or --admin URL\n${USAGE}`);
-  return { url: url.replace(/\/$/, ''), token: process.env.LOCKKEEPER_ADMIN_TOKEN ?? snapshot?.listen.adminToken };
+  const token = given ?? (wants ? snapshot?.listen.adminToken : undefined);
+  return { url: url.replace(/\/$/, ''), token };
+}
+
+/** Whoever asks a node need not have the secrets of its servers, nor those of the store behind it. */
+function readsOf(place: boolean, token: boolean): Reads {
+  return ([section, key], text) => {
+    if (section === 'listen' && key === 'adminToken') return token;
+    if (section === 'state') return place && !/^rediss?:/.test(text);
+    return place && (section === 'listen' || section === 'link') && key !== 'secret';
+  };
 }
 
 /** In one process both services have one admin port; with shared state a node has its own. */

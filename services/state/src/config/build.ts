@@ -75,7 +75,9 @@ function httpSpec(
 ): HttpSpec {
   const all = { ...http.headers, ...(credential === undefined ? {} : credentials[credential]) };
   const headers = Object.fromEntries(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]));
-  return { ...http, url: new URL(http.url).href, headers };
+  // Of a part that nobody reads it may be a reference that stands for nothing here (load.ts `loadPart`).
+  const url = URL.canParse(http.url) ? new URL(http.url).href : http.url;
+  return { ...http, url, headers };
 }
 
 function authSettings({ mode, issuers }: ConfigShape['auth'], absolute: BuildDeps['absolute']): AuthSettings {

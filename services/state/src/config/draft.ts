@@ -15,6 +15,8 @@ export interface Draft {
   written(path: Path): boolean;
   /** The text there as the file has it, in quotes: `"${env:X}"`, never what it stands for. */
   shown(path: Path): string;
+  /** Whether the value there is wanted: a file that nobody reads need not be here. */
+  reads(path: Path, text: string): boolean;
   /** Relative paths of the file, made absolute. */
   absolute(path: string): string;
 }

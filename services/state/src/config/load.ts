@@ -14,7 +14,7 @@ import { createDigester } from './digest.ts';
 import { parseSource, type SourceDocument } from './document.ts';
 import type { Draft } from './draft.ts';
 import { ConfigError, type ConfigFault, type Path, pointer, type Report } from './faults.ts';
-import { resolveReferences } from './references.ts';
+import { type Reads, resolveReferences } from './references.ts';
 import type { ConfigShape } from './shape.ts';
 import { validateAgainstSchema } from './validate.ts';
 
@@ -34,7 +34,15 @@ export function loadConfig(path: string, env: Environment): Snapshot {
   return readConfig(path, env).snapshot;
 }
 
-export function readConfig(path: string, env: Environment): Loaded {
+/**
+ * For a tool that uses a part of it and is run where the secrets of the rest are not: what it does not read may refer to
+ * what is not there, and is in the snapshot as it was written.
+ */
+export function loadPart(path: string, env: Environment, reads: Reads): Snapshot {
+  return readConfig(path, env, reads).snapshot;
+}
+
+export function readConfig(path: string, env: Environment, reads?: Reads): Loaded {
   const file = resolve(path);
   const parsed = parseSource(readSource(path, file));
   if (parsed.kind === 'faults')
@@ -47,13 +55,13 @@ export function readConfig(path: string, env: Environment): Loaded {
   const folder = dirname(file);
   const absolute = (relative: string): string => resolve(folder, relative);
 
-  const resolved = resolveReferences(document.data, { env, folder, report });
+  const resolved = resolveReferences(document.data, { env, folder, report, reads });
   const files = [file, ...resolved.files];
   forget(resolved.broken);
   // Values are filled in place below; the document keeps what was written.
   const data = structuredClone(resolved.data) as Record<string, unknown>;
   validateAgainstSchema(data, report);
-  const draft = createDraft(document, data, absolute);
+  const draft = createDraft(document, data, { absolute, reads: reads ?? (() => true) });
   for (const check of CHECKS) check(draft, report);
   if (faults.length > 0) throw new ConfigError(inOrder(faults), files);
 
@@ -107,13 +115,13 @@ function collector(file: string, document: SourceDocument): Collector {
 function createDraft(
   document: SourceDocument,
   data: Readonly<Record<string, unknown>>,
-  absolute: (path: string) => string,
+  rest: Pick<Draft, 'absolute' | 'reads'>,
 ): Draft {
   return {
     root: { path: [], value: data },
     written: (path) => document.has(path),
     shown: (path) => JSON.stringify(valueAt(document.data, path) ?? null),
-    absolute,
+    ...rest,
   };
 }
 

@@ -10,7 +10,12 @@ export interface ReferenceDeps {
   /** Paths are relative to this one: the folder of the configuration file. */
   readonly folder: string;
   readonly report: Report;
+  /** Values that nobody reads this time may lack what they refer to: they are left as written. Default: all are read. */
+  readonly reads?: Reads | undefined;
 }
+
+/** `text`: as written. */
+export type Reads = (path: Path, text: string) => boolean;
 
 export interface Resolved {
   readonly data: unknown;
@@ -27,7 +32,7 @@ const MEANT = /^\$\{\s*(?:([A-Za-z][\w-]*)\s*:(?![-=+?])|(env|file)(?=[^\w}]))/i
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MAX_FILE_BYTES = 1024 * 1024;
 
-export function resolveReferences(data: unknown, { env, folder, report }: ReferenceDeps): Resolved {
+export function resolveReferences(data: unknown, { env, folder, report, reads }: ReferenceDeps): Resolved {
   const secret = new Set<string>();
   const broken = new Set<string>();
   const files = new Set<string>();
@@ -56,7 +61,8 @@ export function resolveReferences(data: unknown, { env, folder, report }: Refere
       secret.add(pointer(path));
       const found = valueFor(kind, name);
       if ('value' in found) return found.value;
-      fail(found.fault);
+      if (reads === undefined || reads(path, text)) fail(found.fault);
+      else broken.add(pointer(path));
       return whole;
     });
   }

@@ -47,9 +47,9 @@ function checkIssuer(draft: Draft, issuer: Item, report: Report): void {
     report([...issuer.path, 'jwksUri'], 'keys must come over https (http only on loopback): correct the URL');
   }
   const file = textAt(issuer, 'jwksFile');
-  const fault = file === undefined ? null : keyFileFault(draft.absolute(file));
+  const path = [...issuer.path, 'jwksFile'];
+  const fault = file === undefined || !draft.reads(path, file) ? null : keyFileFault(draft.absolute(file));
   if (fault !== null) {
-    const path = [...issuer.path, 'jwksFile'];
     const words = `the key file ${draft.shown(path)} ${fault}: put the issuer’s JWKS there (relative to this file)`;
     report(path, fault === MISSING ? `${words}; to try it out, \`npm run token\` makes one` : words);
   }
