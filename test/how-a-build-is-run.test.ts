@@ -27,8 +27,8 @@ for (const [service, file] of [
 ] as const) {
   test(`${service} is found in its dist with the flag of the README, and in its source without`, () => {
     assert.match(flag, /^--conditions=/);
-    assert.ok(found(`@lockkeeper/${service}/${file}`, flag).endsWith(`/services/${service}/dist/${file}.js`));
-    assert.ok(found(`@lockkeeper/${service}/${file}`).endsWith(`/services/${service}/src/${file}.ts`));
+    assert.ok(found(`@lockkeeper/${service}/${file}`, flag).endsWith(`/${service}/dist/${file}.js`));
+    assert.ok(found(`@lockkeeper/${service}/${file}`).endsWith(`/${service}/src/${file}.ts`));
     assert.ok(existsSync(`${ROOT}services/${service}/src/${file}.ts`));
   });
 }
