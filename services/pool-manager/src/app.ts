@@ -131,6 +131,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
     token: randomToken,
     limits: () => config.current().limits,
     onUnusable: (spec, error) => pools.unusable(spec, error),
+    places: () => pools.places,
   });
   const pools = createPools({
     ...{ connector, clock, log, usage: createUsageReader(), running: living.children },

@@ -27,13 +27,13 @@ export interface Beginning extends Asking, Askable {
 export async function begin(exchange: Beginning): Promise<void> {
   const { deps, spec, head, time } = exchange;
   time.starts();
-  const known = deps.connector.known(spec);
-  const profile = known ?? (await waited(exchange, deps.connector.profile(spec, exchange.signal)));
-  if (exchange.done) return;
   // A little less than our own deadline, so that "busy" is said rather than "not started".
-  const waitMs = Math.max(0, Math.min(deps.queueMs(), time.leftMs - 20));
+  const waitMs = () => Math.max(0, Math.min(deps.queueMs(), time.leftToStartMs - 20));
+  const known = deps.connector.known(spec);
+  const profile = known ?? (await waited(exchange, deps.connector.profile(spec, exchange.signal, waitMs())));
+  if (exchange.done) return;
   const request = leaseRequest(exchange, profile, {
-    ...{ owner: exchange.owner, waitMs, back: exchange.back?.connection },
+    ...{ owner: exchange.owner, waitMs: waitMs(), back: exchange.back?.connection },
     asks: deps.parked !== undefined,
   });
   const lease = await waited(exchange, deps.pools.lease(request));

@@ -48,6 +48,11 @@ export class ExchangeTime {
     return this.clock.now() - this.openedAt;
   }
 
+  /** Until its start has failed. */
+  get leftToStartMs(): number {
+    return this.firesAt - this.now();
+  }
+
   /** Of the caller's deadline. */
   get leftMs(): number {
     return this.openedAt + this.terms().deadlineMs - this.now();

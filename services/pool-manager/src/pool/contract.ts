@@ -8,6 +8,7 @@ import type { Clock } from '@lockkeeper/state/clock';
 import type { Order, Whom } from '@lockkeeper/state/operator/contract';
 import type { PoolLease } from '../lease/lease.ts';
 import type { Connection, Connector, Log, StartError } from '../raise/contract.ts';
+import type { Places } from '../raise/place.ts';
 import type { Unlent, UsageReader } from './meter/contract.ts';
 import type { PoolList, PoolRow, PoolStats } from './stats.ts';
 
@@ -110,6 +111,8 @@ export interface PoolsDeps {
 }
 
 export interface NodePools extends Pools {
+  /** For processes that are in no pool. */
+  readonly places: Places;
   lease(request: LeaseRequest): Promise<PoolLease>;
   /** Starts `pool.minWarm` processes of a `shared` server before anyone comes. `owner`: not the server's own key. */
   warm(spec: ServerSpec, owner?: string): void;

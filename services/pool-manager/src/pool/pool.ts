@@ -28,6 +28,8 @@ export interface PoolHost {
   closed(): boolean;
   start(pool: Pool): void;
   stop(pool: Pool, child: PooledChild, end: End): void;
+  /** Its next start takes over a process that there is. */
+  adopts(pool: Pool): boolean;
   /** Nobody stands in line before it for the room that there is. */
   admits(pool: Pool): boolean;
   /** A start was wanted and a cap stood against it. */
@@ -46,6 +48,7 @@ export class Pool {
   readonly facts: PoolFacts;
   readonly children = new Set<PooledChild>();
   readonly waiters = new Turns<Waiter>();
+  readonly finds = false;
   retired = false;
   /** Another node has the key, or is to have it: nothing is started for nobody. */
   cold = false;
@@ -76,6 +79,14 @@ export class Pool {
   /** Where a process has many calls of many persons at once, its own queue knows no turns, so nobody may fill it. */
   private get fair(): boolean {
     return this.facts.mode === 'many' && this.spec.isolation === 'shared';
+  }
+
+  get got(): number {
+    return this.children.size;
+  }
+
+  get wants(): boolean {
+    return this.waiters.size > 0;
   }
 
   get empty(): boolean {
@@ -157,13 +168,15 @@ export class Pool {
         return;
       }
       if (!health.mayStartAnother(digest)) return;
-      const cap = caps.full(this.spec);
+      // It has its place already.
+      const adopts = this.host.adopts(this);
+      const cap = adopts ? null : caps.full(this.spec);
       if (cap !== null) {
         // Nobody is put out for a spare.
         if (this.waiters.size > 0 && !this.letGoOfAwaited()) this.host.hungry(this, cap);
         return;
       }
-      if (!this.host.admits(this)) return;
+      if (!adopts && !this.host.admits(this)) return;
       this.host.start(this);
     }
   }

@@ -23,6 +23,7 @@ import { Pool, type PoolHost } from './pool.ts';
 import type { PooledChild } from './pooled-child.ts';
 import { Registry } from './registry.ts';
 import { Caps, type FullCap } from './room/caps.ts';
+import { Finds } from './room/finds.ts';
 import { Room } from './room/room.ts';
 import { type PoolList, type PoolRow, type PoolStats, poolRows, poolStats } from './stats.ts';
 import { sweepPool } from './sweep.ts';
@@ -35,6 +36,7 @@ class AllPools implements NodePools, PoolHost {
   readonly clock: Clock;
   readonly health = new Health();
   readonly caps: Caps;
+  readonly places: Finds;
   private readonly deps: PoolsDeps;
   private readonly registry = new Registry();
   private readonly tally = new Tally();
@@ -52,9 +54,14 @@ class AllPools implements NodePools, PoolHost {
     this.deps = deps;
     this.clock = clock;
     this.caps = new Caps(() => deps.limits());
+    this.places = new Finds({
+      ...{ clock, caps: this.caps, maxQueue: () => this.maxQueue() },
+      room: () => this.room,
+    });
     this.leases = new Leases(registry, clock);
     this.lives = new Lives({
       ...{ connector, clock, log, registry, health, tally, caps: this.caps, name: deps.name ?? '' },
+      adopted: ({ spec, facts }) => this.places.adopt(spec, facts.fingerprint),
       state: () => this.state,
       joined: (pool, child) => this.joined(pool, child),
       left: (pool, child) => {
@@ -65,7 +72,7 @@ class AllPools implements NodePools, PoolHost {
       },
     });
     this.room = new Room({
-      ...{ registry, caps: this.caps },
+      ...{ registry, clock, caps: this.caps, seats: this.places.seats },
       evict: (pool, child) => this.lives.stop(pool, child, endOf('room')),
     });
     this.operator = new Operator({
@@ -166,6 +173,7 @@ class AllPools implements NodePools, PoolHost {
     await this.drain(graceMs);
     for (const pool of [...this.registry.every]) this.dismissAll(pool, endOf('closing'));
     this.meter?.close();
+    this.room.close();
     await this.lives.settled();
     for (const pool of [...this.registry.every]) this.forget(pool);
   }
@@ -190,6 +198,10 @@ class AllPools implements NodePools, PoolHost {
 
   stop(pool: Pool, child: PooledChild, end: End): void {
     this.lives.stop(pool, child, end);
+  }
+
+  adopts({ spec, facts }: Pool): boolean {
+    return this.places.spareFor(spec, facts.fingerprint) !== undefined;
   }
 
   admits(pool: Pool): boolean {

@@ -14,8 +14,9 @@ import { withoutAsking } from './carry.ts';
 import { type Change, type Connection, type Connector, type Log, type Questions, StartError } from './contract.ts';
 import { createFinder, evidenceOf, isWeak } from './finder.ts';
 import { configured } from './override.ts';
+import { type Loan, NO_PLACE, orAborted, type Places, UNBOUNDED } from './place.ts';
 import { createSpares } from './spares.ts';
-import { Contradiction, createStarter, type StarterLimits } from './start.ts';
+import { Contradiction, createStarter, MAX_WAIT_MS, type StarterLimits } from './start.ts';
 import { createVerdicts } from './verdicts.ts';
 
 export interface ConnectorTimings {
@@ -62,6 +63,8 @@ export interface ConnectorDeps {
   readonly onChange?: (spec: ServerSpec, change: Change) => void;
   /** A server that nothing is known of could not be started or reached to ask it. */
   readonly onUnusable?: (spec: ServerSpec, error: StartError) => void;
+  /** For processes that are in no pool; asked only later. Absent: there is room for all of them. */
+  readonly places?: () => Places;
   readonly timings?: Partial<ConnectorTimings>;
 }
 
@@ -72,6 +75,7 @@ export function createConnector(deps: ConnectorDeps): Connector {
   const background = new Set<Promise<void>>();
   const rechecking = new Set<string>();
   const spares = createSpares(clock, timings.spareMs);
+  const places = () => deps.places?.() ?? UNBOUNDED;
 
   const starter = createStarter({
     spawn: deps.spawn,
@@ -93,7 +97,8 @@ export function createConnector(deps: ConnectorDeps): Connector {
     clock,
     log,
     token: deps.token,
-    find: (spec) => finderOf(spec).find(spec, probeMs(spec)),
+    place: (spec) => (spec.http === undefined ? places().take(spec) : Promise.resolve(NO_PLACE)),
+    find: (spec, place) => finderOf(spec).find(spec, probeMs(spec), place),
     failed: (spec, error) => deps.onUnusable?.(spec, error),
     timings: {
       ttlMs: timings.verdictTtlMs,
@@ -122,6 +127,9 @@ export function createConnector(deps: ConnectorDeps): Connector {
     const weak = isWeak(profile);
     const due = profile.foundAt + (weak ? timings.weakReprobeMs : timings.reprobeMs);
     if (spec.era !== 'auto' || profile.era !== 'legacy' || clock.now() < due || rechecking.has(spec.digest)) return;
+    // Nobody waits for it, so nobody goes for it.
+    const place = spec.http === undefined ? places().left(spec) : NO_PLACE;
+    if (place === null) return;
     rechecking.add(spec.digest);
     behind(
       (async () => {
@@ -129,12 +137,15 @@ export function createConnector(deps: ConnectorDeps): Connector {
         const finder = finderOf(spec);
         // The oldest transport may have been replaced within its era, too.
         const whole = profile.transport === 'sse';
-        const again = whole ? await finder.find(spec, deadlineMs) : await finder.asked(spec, deadlineMs);
+        const again = await (whole ? finder.find : finder.asked)(spec, deadlineMs, place);
         if (again.profile !== null) return verdicts.put(spec, again.profile, again.shared);
         const evidence = evidenceOf(again);
         const renewed = { ...profile, foundAt: clock.now(), evidence };
         return verdicts.put(spec, renewed, renewed);
-      })().finally(() => rechecking.delete(spec.digest)),
+      })().finally(() => {
+        place.done();
+        rechecking.delete(spec.digest);
+      }),
     );
   }
 
@@ -143,13 +154,15 @@ export function createConnector(deps: ConnectorDeps): Connector {
     profile: Profile,
     capabilities: ClientCapabilities,
     signal: AbortSignal,
+    loan?: Loan,
   ): Promise<Connection> {
     const both = AbortSignal.any([signal, closing.signal]);
-    if (profile.era === 'modern') {
-      return spares.take(spec, '') ?? (await starter.modern(spec, both));
-    }
-    const spare = spares.take(spec, fingerprintOf(capabilities));
-    return spare ?? (await starter.legacy(spec, capabilities, profile.evidence, both, profile.transport));
+    const spare = spares.take(spec, profile.era === 'modern' ? '' : fingerprintOf(capabilities));
+    if (spare !== null) return spare;
+    // What was found in its own place makes way.
+    await loan?.cleared();
+    if (profile.era === 'modern') return starter.modern(spec, both);
+    return starter.legacy(spec, capabilities, profile.evidence, both, profile.transport);
   }
 
   /** The operator's word stands: a contradiction is a failure to start. */
@@ -169,26 +182,47 @@ export function createConnector(deps: ConnectorDeps): Connector {
     }
   }
 
+  /** Its place is had meanwhile by whoever finds out what to speak: a cap of one would let neither go first. */
   async function byVerdict(
     spec: ServerSpec,
     capabilities: ClientCapabilities,
     signal: AbortSignal,
   ): Promise<Connection> {
+    if (spec.http !== undefined) return twice(spec, capabilities, signal);
+    const loan = places().lend(spec, signal);
+    try {
+      return await twice(spec, capabilities, signal, loan);
+    } finally {
+      await loan.back();
+    }
+  }
+
+  async function twice(
+    spec: ServerSpec,
+    capabilities: ClientCapabilities,
+    signal: AbortSignal,
+    loan?: Loan,
+  ): Promise<Connection> {
     const profile = await orAborted(verdicts.get(spec), signal);
     try {
-      const connection = await start(spec, profile, capabilities, signal);
+      const connection = await start(spec, profile, capabilities, signal, loan);
       recheck(spec, profile);
       return connection;
     } catch (error) {
       if (!(error instanceof Contradiction)) throw error;
       await verdicts.drop(spec, error.words);
-      return again(spec, capabilities, signal);
+      return again(spec, capabilities, signal, loan);
     }
   }
 
-  async function again(spec: ServerSpec, capabilities: ClientCapabilities, signal: AbortSignal): Promise<Connection> {
+  async function again(
+    spec: ServerSpec,
+    capabilities: ClientCapabilities,
+    signal: AbortSignal,
+    loan?: Loan,
+  ): Promise<Connection> {
     try {
-      return await start(spec, await orAborted(verdicts.get(spec), signal), capabilities, signal);
+      return await start(spec, await orAborted(verdicts.get(spec), signal), capabilities, signal, loan);
     } catch (error) {
       if (!(error instanceof Contradiction)) throw error;
       throw new StartError(error.words, error.stderrTail);
@@ -205,9 +239,10 @@ export function createConnector(deps: ConnectorDeps): Connector {
     doubt(spec, why) {
       if (configured(spec) === null) behind(verdicts.drop(spec, why));
     },
-    profile(spec, signal) {
-      const told = configured(spec);
-      return told === null ? orAborted(verdicts.get(spec), signal) : Promise.resolve(told);
+    profile(spec, signal, waitMs = deps.limits().queueMs ?? MAX_WAIT_MS) {
+      const known = configured(spec) ?? verdicts.known(spec);
+      if (known !== null) return Promise.resolve(known);
+      return places().within(spec, waitMs, signal, () => verdicts.get(spec));
     },
     async close() {
       closing.abort(new StartError('the pool manager ends', ''));
@@ -216,17 +251,4 @@ export function createConnector(deps: ConnectorDeps): Connector {
       await starter.close();
     },
   };
-}
-
-/** The caller stops waiting; the work goes on for others. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  if (signal.aborted) {
-    work.catch(() => {});
-    return Promise.reject(signal.reason as Error);
-  }
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', leave, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
-  });
 }

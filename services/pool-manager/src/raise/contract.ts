@@ -67,8 +67,9 @@ export interface Connector {
   /**
    * The profile, from the store or by a probe; single-flight across nodes (design §5 "Life of a process"). Its
    * capabilities may be empty where the upstream called its answer private: a connection's own profile has them.
+   * `waitMs`: longest wait until there is a place for the probe, as a rule limits.queueMs; then "busy".
    */
-  profile(spec: ServerSpec, signal: AbortSignal): Promise<Profile>;
+  profile(spec: ServerSpec, signal: AbortSignal, waitMs?: number): Promise<Profile>;
   /** The same without waiting; null: ask for it. */
   known(spec: ServerSpec): Profile | null;
   /** Two processes of it disagree: what is remembered of its era is forgotten. */

@@ -4,6 +4,7 @@
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import { type Log, StartError } from './contract.ts';
+import type { Place } from './place.ts';
 import type { Spares } from './spares.ts';
 import { Contradiction, type Starter } from './start.ts';
 
@@ -29,9 +30,9 @@ export interface LegacyFound {
 
 export interface Finder {
   /** Throws StartError. */
-  find(spec: ServerSpec, probeMs: number): Promise<Found>;
+  find(spec: ServerSpec, probeMs: number, place: Place): Promise<Found>;
   /** The probe alone. Throws StartError where the command did not run, or no revision is in common. */
-  asked(spec: ServerSpec, deadlineMs: number): Promise<Found | LegacyFound>;
+  asked(spec: ServerSpec, deadlineMs: number, place: Place): Promise<Found | LegacyFound>;
 }
 
 /** Marks, in the evidence, a verdict that rests on silence or an exit. */
@@ -48,30 +49,34 @@ export function isWeak(profile: Profile): boolean {
 export function createFinder(deps: FinderDeps): Finder {
   const { starter, spares, log, signal } = deps;
 
-  async function find(spec: ServerSpec, probeMs: number): Promise<Found> {
-    const first = await asked(spec, probeMs);
+  async function find(spec: ServerSpec, probeMs: number, place: Place): Promise<Found> {
+    const first = await asked(spec, probeMs, place);
     if (first.profile !== null) return first;
     try {
-      return await introduced(spec, evidenceOf(first));
+      return await introduced(spec, evidenceOf(first), place);
     } catch (error) {
       if (!(error instanceof Contradiction)) throw error;
       if (!first.weak) throw new StartError(error.words, error.stderrTail);
       // It was silent and yet refuses `initialize`: a modern server that starts slowly is given its whole time.
-      const second = await asked(spec, spec.startTimeoutMs);
+      const second = await asked(spec, spec.startTimeoutMs, place);
       if (second.profile !== null) return second;
       throw new StartError(error.words, error.stderrTail);
     }
   }
 
   /** Legacy is only believed once `initialize` was answered (GB-028); that process is the first caller's. */
-  async function introduced(spec: ServerSpec, evidence: string): Promise<Found> {
-    const connection = await starter.legacy(spec, {}, evidence, signal);
-    spares.put(spec, connection);
+  async function introduced(spec: ServerSpec, evidence: string, place: Place): Promise<Found> {
+    await place.next();
+    const connection = await starter.legacy(spec, {}, evidence, signal, 'streamable', place);
+    spares.put(spec, connection, place);
     log.info({ server: spec.name, tenant: spec.tenant, era: 'legacy', evidence }, 'era found');
     return { profile: connection.profile, shared: connection.profile };
   }
 
-  const asked = (spec: ServerSpec, deadlineMs: number) => probed(deps, spec, deadlineMs);
+  async function asked(spec: ServerSpec, deadlineMs: number, place: Place): Promise<Found | LegacyFound> {
+    await place.next();
+    return probed(deps, spec, deadlineMs, place);
+  }
 
   return { find, asked };
 }
@@ -87,8 +92,9 @@ export async function probed(
   { starter, spares, log, signal }: FinderDeps,
   spec: ServerSpec,
   deadlineMs: number,
+  place: Place,
 ): Promise<Found | LegacyFound> {
-  const { finding, connection, stderrTail } = await starter.probe(spec, deadlineMs, signal);
+  const { finding, connection, stderrTail } = await starter.probe(spec, deadlineMs, signal, place);
   switch (finding.kind) {
     case 'failed':
       throw new StartError(finding.exit.words, stderrTail, finding.denied);
@@ -97,7 +103,7 @@ export async function probed(
     case 'legacy':
       return { profile: null, evidence: finding.evidence, weak: finding.weak };
     case 'modern': {
-      if (connection !== null) spares.put(spec, connection);
+      if (connection !== null) spares.put(spec, connection, place);
       const { profile, scope } = finding;
       log.info({ server: spec.name, tenant: spec.tenant, era: 'modern', evidence: profile.evidence }, 'era found');
       return { profile, shared: scope === 'public' ? profile : shareable(profile) };

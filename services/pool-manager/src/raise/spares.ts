@@ -4,16 +4,23 @@
 import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Clock, Timer } from '@lockkeeper/state/clock';
 import type { Connection } from './contract.ts';
+import type { Place } from './place.ts';
 import { idOf } from './verdicts.ts';
 
 export interface Spares {
-  put(spec: ServerSpec, connection: Connection): void;
+  put(spec: ServerSpec, connection: Connection, place: Place): void;
   take(spec: ServerSpec, fingerprint: string): Connection | null;
   close(): Promise<void>;
 }
 
+interface Spare {
+  readonly connection: Connection;
+  readonly place: Place;
+  readonly timer: Timer;
+}
+
 export function createSpares(clock: Clock, keepMs: number): Spares {
-  const spares = new Map<string, { readonly connection: Connection; readonly timer: Timer }>();
+  const spares = new Map<string, Spare>();
   const endings = new Set<Promise<void>>();
   let closed = false;
 
@@ -22,38 +29,44 @@ export function createSpares(clock: Clock, keepMs: number): Spares {
     endings.add(ending);
   }
 
-  function remove(id: string): Connection | null {
+  function remove(id: string): Spare | null {
     const spare = spares.get(id);
     if (spare === undefined) return null;
     spares.delete(id);
     spare.timer.clear();
-    return spare.connection;
+    spare.place.leaves();
+    return spare;
+  }
+
+  /** Ends the one that is there, or only this one. */
+  function drop(id: string, only?: Connection): void {
+    if (only !== undefined && spares.get(id)?.connection !== only) return;
+    const spare = remove(id);
+    if (spare !== null) end(spare.connection);
   }
 
   return {
-    put(spec, connection) {
+    put(spec, connection, place) {
       const id = idOf(spec);
-      const before = remove(id);
-      if (before !== null) end(before);
+      drop(id);
       if (closed) return end(connection);
-      const timer = clock.setTimer(keepMs, () => {
-        if (spares.get(id)?.connection === connection && remove(id) !== null) end(connection);
-      });
-      spares.set(id, { connection, timer });
+      const over = () => drop(id, connection);
+      spares.set(id, { connection, place, timer: clock.setTimer(keepMs, over) });
+      place.kept(connection.fingerprint, over);
       void connection.closed.then(() => {
         if (spares.get(id)?.connection === connection) remove(id);
       });
     },
     take(spec, fingerprint) {
       const id = idOf(spec);
-      return spares.get(id)?.connection.fingerprint === fingerprint ? remove(id) : null;
+      if (spares.get(id)?.connection.fingerprint !== fingerprint) return null;
+      const spare = remove(id)!;
+      spare.place.handOver();
+      return spare.connection;
     },
     async close() {
       closed = true;
-      for (const id of [...spares.keys()]) {
-        const connection = remove(id);
-        if (connection !== null) end(connection);
-      }
+      for (const id of [...spares.keys()]) drop(id);
       await Promise.all(endings);
     },
   };

@@ -18,6 +18,7 @@ import { LegacySpeaker } from './legacy/speaker.ts';
 import { discover, type Finding } from './modern/discover.ts';
 import { createRefreshTools } from './modern/refresh-tools.ts';
 import { ModernSpeaker } from './modern/speaker.ts';
+import type { Place } from './place.ts';
 import { SideOfWire } from './side.ts';
 import { Wire } from './wire/wire.ts';
 
@@ -28,7 +29,8 @@ export interface StarterLimits {
   readonly queueMs?: number;
 }
 
-const MAX_WAIT_MS = 30_000;
+/** Where no limit is given. */
+export const MAX_WAIT_MS = 30_000;
 
 export interface StarterDeps {
   readonly spawn: Spawn;
@@ -64,6 +66,8 @@ export interface Starter {
     signal: AbortSignal,
     /** Of a server by URL. */
     transport?: 'streamable' | 'sse',
+    /** Of who finds its era; else the process is its pool's. */
+    place?: Place,
   ): Promise<Connection>;
   /** Throws Contradiction when the process gave another answer than a modern one's. */
   modern(spec: ServerSpec, signal: AbortSignal): Promise<Connection>;
@@ -72,6 +76,7 @@ export interface Starter {
     spec: ServerSpec,
     deadlineMs: number,
     signal: AbortSignal,
+    place: Place,
   ): Promise<{ readonly finding: Finding; readonly connection: Connection | null; readonly stderrTail: string }>;
   /** Waits for the processes that were ended here. */
   close(): Promise<void>;
@@ -99,9 +104,12 @@ export function createStarter(deps: StarterDeps): Starter {
     way: Way,
     signal: AbortSignal,
     work: (wire: Wire) => Promise<T>,
+    place?: Place,
   ): Promise<T> {
     signal.throwIfAborted();
     const wire = new Wire(spec, (its, events) => spawned(its, events, way), deps.log, lineUp);
+    // What it has started itself goes after it.
+    place?.holds(wire.closed.then(() => wire.stop('it has ended')));
     const leave = () => end(wire, 'nobody waits for it any more');
     signal.addEventListener('abort', leave, { once: true });
     try {
@@ -165,8 +173,8 @@ export function createStarter(deps: StarterDeps): Starter {
   }
 
   return {
-    legacy: (spec, capabilities, evidence, signal, transport = 'streamable') =>
-      onProcess(spec, transport, signal, async (wire) => {
+    legacy: (spec, capabilities, evidence, signal, transport = 'streamable', place) => {
+      const work = async (wire: Wire) => {
         const { clock, clientInfo } = deps;
         // While it introduces itself it may ask already; nothing is running, so everything but ping is refused.
         const asked = createAsked({ wire, declared: {}, questions: undefined, connection: () => null });
@@ -183,7 +191,9 @@ export function createStarter(deps: StarterDeps): Starter {
         if (said.kind === 'failed') throw new StartError(said.words, wire.stderrTail(), said.denied);
         const profile = spec.http === undefined ? said.profile : { ...said.profile, transport };
         return legacyConnection(spec, wire, profile, capabilities);
-      }),
+      };
+      return onProcess(spec, transport, signal, work, place);
+    },
 
     modern: (spec, signal) =>
       onProcess(spec, 'modern', signal, async (wire) => {
@@ -199,8 +209,8 @@ export function createStarter(deps: StarterDeps): Starter {
         throw new StartError(finding.words, wire.stderrTail());
       }),
 
-    probe: (spec, deadlineMs, signal) =>
-      onProcess(spec, 'modern', signal, async (wire) => {
+    probe: (spec, deadlineMs, signal, place) => {
+      const work = async (wire: Wire) => {
         const { clock, clientInfo } = deps;
         const finding = await discover(wire, { clientInfo, deadlineMs, clock });
         const stderrTail = wire.stderrTail();
@@ -209,7 +219,9 @@ export function createStarter(deps: StarterDeps): Starter {
         }
         end(wire, 'it was a probe');
         return { finding, connection: null, stderrTail };
-      }),
+      };
+      return onProcess(spec, 'modern', signal, work, place);
+    },
 
     async close() {
       await Promise.all(endings);

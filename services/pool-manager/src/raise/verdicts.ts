@@ -8,6 +8,7 @@ import type { Profile } from '@lockkeeper/protocol/mcp/profile';
 import type { Clock } from '@lockkeeper/state/clock';
 import { keyOf, type Store } from '@lockkeeper/state/store';
 import { type Log, StartError } from './contract.ts';
+import type { Place } from './place.ts';
 
 export interface VerdictTimings {
   readonly ttlMs: number;
@@ -26,8 +27,10 @@ export interface VerdictDeps {
   readonly log: Log;
   readonly timings: VerdictTimings;
   readonly token: () => string;
+  /** Where it may be looked for; rejects when it must wait for too long. */
+  place(spec: ServerSpec): Promise<Place>;
   /** Throws StartError. `shared` is what other nodes may read. */
-  find(spec: ServerSpec): Promise<{ readonly profile: Profile; readonly shared: Profile }>;
+  find(spec: ServerSpec, place: Place): Promise<{ readonly profile: Profile; readonly shared: Profile }>;
   /** Once for each try that came to nothing. */
   failed?(spec: ServerSpec, error: StartError): void;
 }
@@ -100,27 +103,39 @@ export function createVerdicts(deps: VerdictDeps): Verdicts {
     }
   }
 
-  /** Reads the answer, or takes the lock and finds it, or waits for whoever has the lock. */
+  /** The place comes before the lock: else who waits for his would hold up nodes that have room. */
   async function shared(spec: ServerSpec): Promise<Profile> {
+    const stored = await read(spec);
+    if (stored !== null) return stored;
+    const place = await deps.place(spec);
+    try {
+      return await locked(spec, place);
+    } finally {
+      place.done();
+    }
+  }
+
+  /** Reads the answer, or takes the lock and finds it, or waits for whoever has the lock. */
+  async function locked(spec: ServerSpec, place: Place): Promise<Profile> {
     const lock = keyOf(spec.tenant, 'era-lock', spec.digest);
     const lockMs = timings.lockMs(spec);
     const giveUp = clock.now() + lockMs;
     const token = deps.token();
     for (;;) {
+      const mine = await safely(() => store.setIfAbsent(lock, token, lockMs), true);
+      if (mine || clock.now() >= giveUp) return found(spec, lock, token, place);
+      await pause(clock, timings.pollMs);
       const stored = await read(spec);
       if (stored !== null) return stored;
-      const mine = await safely(() => store.setIfAbsent(lock, token, lockMs), true);
-      if (mine || clock.now() >= giveUp) return found(spec, lock, token);
-      await pause(clock, timings.pollMs);
     }
   }
 
-  async function found(spec: ServerSpec, lock: string, token: string): Promise<Profile> {
+  async function found(spec: ServerSpec, lock: string, token: string, place: Place): Promise<Profile> {
     try {
       // The holder before us may have answered between our look and our lock.
       const stored = await read(spec);
       if (stored !== null) return stored;
-      const { profile, shared } = await deps.find(spec);
+      const { profile, shared } = await deps.find(spec, place);
       await write(spec, shared);
       return profile;
     } finally {

@@ -7,6 +7,7 @@ import type { ServerSpec } from '@lockkeeper/protocol/config/settings';
 import type { Connection } from '../raise/contract.ts';
 import { StartError } from '../raise/contract.ts';
 import { evidenceOf, type Finder, type FinderDeps, type Found, type LegacyFound, probed } from '../raise/finder.ts';
+import { NO_PLACE } from '../raise/place.ts';
 import { Contradiction } from '../raise/start.ts';
 
 const TOLD: LegacyFound = { profile: null, evidence: 'its era is configured', weak: false };
@@ -31,7 +32,7 @@ export function createRemoteFinder(deps: FinderDeps): Finder {
   /** Legacy is only believed once `initialize` was answered; that session is the first caller's. */
   async function introduced(spec: ServerSpec, evidence: string): Promise<Found> {
     const connection = await oldest(spec, evidence);
-    spares.put(spec, connection);
+    spares.put(spec, connection, NO_PLACE);
     const { profile } = connection;
     const { era, transport } = profile;
     log.info({ server: spec.name, tenant: spec.tenant, era, transport, evidence }, 'era found');
@@ -51,7 +52,7 @@ export function createRemoteFinder(deps: FinderDeps): Finder {
     }
   }
 
-  const asked = (spec: ServerSpec, deadlineMs: number) => probed(deps, spec, deadlineMs);
+  const asked = (spec: ServerSpec, deadlineMs: number) => probed(deps, spec, deadlineMs, NO_PLACE);
 
   return { find, asked };
 }

@@ -23,6 +23,8 @@ export interface LivesDeps {
   readonly tally: Tally;
   /** Of the node: with it no name is used twice, also after a restart. */
   readonly name: string;
+  /** A process that the start takes over was counted already. */
+  adopted(pool: Pool): boolean;
   state(): 'open' | 'draining' | 'closed';
   /** It can take calls. */
   joined(pool: Pool, child: PooledChild): void;
@@ -48,7 +50,7 @@ export class Lives {
     const { spec, capabilities, mode } = pool.facts;
     const child = new PooledChild(`${name}${++this.count}`, spec, capabilities, mode === 'baton', clock.now());
     pool.children.add(child);
-    caps.add(spec);
+    if (!this.deps.adopted(pool)) caps.add(spec);
     health.starting(spec.digest);
     tally.started(spec);
     const handle = startChild(pool, child, this.deps, {

@@ -20,10 +20,14 @@ export class Caps {
   full(spec: ServerSpec): FullCap | null {
     const { maxPerServer, maxPerTenant, maxPerNode } = this.limits();
     const cap = spec.http?.maxSessions ?? maxPerServer;
-    if ((this.servers.get(serverId(spec.tenant, spec.name)) ?? 0) >= cap) return 'server-full';
+    if (this.ofServer(spec) >= cap) return 'server-full';
     if (spec.http !== undefined) return null;
     if (this.ofTenant(spec.tenant) >= maxPerTenant) return 'tenant-full';
     return this.total >= maxPerNode ? 'node-full' : null;
+  }
+
+  ofServer({ tenant, name }: ServerSpec): number {
+    return this.servers.get(serverId(tenant, name)) ?? 0;
   }
 
   ofTenant(tenant: string): number {

@@ -30,9 +30,19 @@ export const LIMITS = group(
     ),
     maxBatch: count('Most messages in one batch (2025-03-26 only).', 1, 10_000, 100),
     maxDepth: count('Deepest nesting of a request body.', 8, 1024, 128),
-    maxPerServer: count('Most processes of one server on a node, all pool keys together.', 1, 100_000, 64),
-    maxPerTenant: count('Most processes of one tenant on a node.', 1, 100_000, 128),
-    maxPerNode: count('Most processes on a node.', 1, 100_000, 256),
+    maxPerServer: count(
+      'Most processes of one server on a node, all pool keys together, with those that find out what it is.',
+      1,
+      100_000,
+      64,
+    ),
+    maxPerTenant: count(
+      'Most processes of one tenant on a node, with those that find out what a server is.',
+      1,
+      100_000,
+      128,
+    ),
+    maxPerNode: count('Most processes on a node, with those that find out what a server is.', 1, 100_000, 256),
     maxSessionsPerPrincipal: count(
       'Most legacy sessions of one person and client; in open mode all callers together are one. At the cap an unused one makes room.',
       1,
