@@ -28,6 +28,7 @@ import { awaited, faulted, type Room, reach } from './room.ts';
 import { type Sight, sightOf } from './sight.ts';
 import { createUnderWay } from './under-way.ts';
 import { badArguments, unoffered } from './unfit.ts';
+import { checkListed } from './unlisted.ts';
 
 export type InitializeInfo =
   | { readonly kind: 'info'; readonly capabilities: ServerCapabilities; readonly instructions?: string }
@@ -228,6 +229,13 @@ function asKnown(visit: Visit, up: Upstream, profile: Outcome<ServerProfile>): S
   }
   if (SUBSCRIBING.has(ask.method) && value.capabilities.resources?.subscribe !== true) return refused('unknown-method');
   if (ask.method !== 'tools/call') return asJudged(visit, up, value, null);
+  const unlisted = checkListed(room, sight.exchange, up, value, target.name);
+  if (unlisted === null) return asListed(visit, up, value);
+  return unlisted.then((step) => (step === null ? asListed(visit, up, value) : step));
+}
+
+function asListed(visit: Visit, up: Upstream, value: ServerProfile): Step | Promise<Step> {
+  const { room, sight, target, ask } = visit;
   const bad = checkParams(room, sight.exchange, up, value, ask, target.name);
   return bad instanceof Promise
     ? bad.then((step) => asJudged(visit, up, value, step))

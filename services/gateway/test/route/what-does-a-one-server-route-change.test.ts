@@ -1,7 +1,7 @@
 // Nothing: names, URIs, order and bytes are the server's (design §7).
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { bodyOf, fault, metaOf, names, read, refusalOf, result, stageOf, textOf } from './stage.ts';
+import { describe, it, test } from 'node:test';
+import { bodyOf, type FakeServer, fault, metaOf, names, read, refusalOf, result, stageOf, textOf } from './stage.ts';
 
 const RICH =
   '{"name":"a.b/c","title":"T","icons":[{"src":"data:x"}],"annotations":{"readOnlyHint":true,"x-vendor":1},' +
@@ -198,4 +198,51 @@ test('params that name nothing are invalid', async () => {
     assert.equal(refusalOf(await stage.ask(method, params)).reason, 'invalid-params', `${method} ${params}`);
   }
   assert.deepEqual(metaOf(await stage.ask('tools/list')), {});
+});
+
+describe('GB-097 (d): a tool that the server does not list', () => {
+  const servers = (): Record<string, FakeServer> => ({ s: { tools: ['{"name":"t"}'] } });
+  const CALL = '{"name":"nobody"}';
+
+  it('is unknown to a modern caller once the list is known, and nothing is called', async () => {
+    const stage = stageOf({ servers: servers() });
+    await stage.ask('tools/list');
+    for (let i = 0; i < 10; i++) {
+      const refusal = refusalOf(await stage.ask('tools/call', CALL));
+      assert.deepEqual(refusal, { reason: 'unknown-name', message: 'Unknown tool: nobody' });
+    }
+    assert.deepEqual([stage.sentOf('tools/call').length, stage.sentOf('tools/list').length], [0, 1]);
+  });
+
+  it('is called when it has come since', async () => {
+    const now = servers();
+    const stage = stageOf({ servers: now });
+    await stage.ask('tools/list');
+    now.s!.tools = ['{"name":"nobody"}'];
+    stage.clock.advance(3000);
+    assert.equal((await stage.ask('tools/call', CALL)).kind, 'result');
+    assert.equal((await stage.ask('tools/call', CALL)).kind, 'result');
+    assert.equal(stage.sentOf('tools/list').length, 2);
+  });
+
+  it('is the server’s to judge where no list is known, where it cannot be had, and for a legacy caller', async () => {
+    const cold = stageOf({ servers: servers() });
+    assert.equal((await cold.ask('tools/call', CALL)).kind, 'result');
+    assert.equal(cold.sentOf('tools/list').length, 0);
+    const now = servers();
+    const stage = stageOf({ servers: now });
+    await stage.ask('tools/list');
+    assert.equal((await stage.ask('tools/call', CALL, { era: 'legacy' })).kind, 'result');
+    stage.clock.advance(3000);
+    now.s!.before = (request) => (request.method === 'tools/list' ? fault('unavailable') : undefined);
+    assert.equal((await stage.ask('tools/call', CALL)).kind, 'result');
+  });
+
+  it('costs calls of a listed one nothing', async () => {
+    const stage = stageOf({ servers: servers() });
+    await stage.ask('tools/list');
+    stage.clock.advance(3_600_000);
+    assert.equal((await stage.ask('tools/call', '{"name":"t"}')).kind, 'result');
+    assert.equal(stage.sentOf('tools/list').length, 1);
+  });
 });

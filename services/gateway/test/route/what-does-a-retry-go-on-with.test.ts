@@ -68,7 +68,13 @@ test('GB-061: a modern server gets its own state back byte for byte, at whatever
 test('GB-061: flows side by side and rounds in a row keep their states apart', async () => {
   let round = 0;
   const one = stageOf({
-    servers: { s: { era: 'modern', call: (r) => (r.state === 'r3' ? '"content":[]' : asks(FORM, `r${++round}`)) } },
+    servers: {
+      s: {
+        era: 'modern',
+        tools: ['{"name":"delete"}'],
+        call: (r) => (r.state === 'r3' ? '"content":[]' : asks(FORM, `r${++round}`)),
+      },
+    },
     deps: { questions: true },
   });
   const first = stateOf(await one.ask('tools/call', CALL, ANY));
