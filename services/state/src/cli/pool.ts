@@ -27,15 +27,25 @@ async function run(): Promise<void> {
       config: { type: 'string', ...defaultOf(process.env.LOCKKEEPER_CONFIG) },
       admin: { type: 'string' },
       json: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
     },
     allowPositionals: true,
   });
+  if (values.help) {
+    console.log(USAGE);
+    return;
+  }
   const [what, id, ...more] = positionals;
   if (more.length > 0) throw new Error(USAGE);
   const where = whereOf(values.config, values.admin, what !== 'list');
   if (what === 'list' && id === undefined && values.server === undefined) return list(where, values.json);
   if (!ORDERS.some((order) => order === what)) throw new Error(USAGE);
   await order(where, what as Order, whomOf(id, values.server));
+}
+
+/** What `parseArgs` says alone leaves open what could be typed. */
+function isMistyped(error: unknown): boolean {
+  return String((error as { code?: unknown } | null)?.code).startsWith('ERR_PARSE_ARGS');
 }
 
 function defaultOf(value: string | undefined): { default: string } | object {
@@ -124,5 +134,6 @@ try {
   await run();
 } catch (error) {
   console.error(error instanceof Error ? error.message : String(error));
+  if (isMistyped(error)) console.error(USAGE);
   process.exitCode = 1;
 }

@@ -27,8 +27,13 @@ function run(): void {
       ttl: { type: 'string', default: '1h' },
       config: { type: 'string', default: process.env.LOCKKEEPER_CONFIG ?? 'ops/examples/lockkeeper.yaml' },
       dir: { type: 'string', default: '.lockkeeper/dev-issuer' },
+      help: { type: 'boolean', short: 'h', default: false },
     },
   });
+  if (values.help) {
+    console.log(USAGE);
+    return;
+  }
   const { sub, route, tenant, config } = values;
   if (sub === undefined || route === undefined) throw new Error(USAGE);
   const key = devKey(resolve(values.dir));

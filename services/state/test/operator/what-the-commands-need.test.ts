@@ -107,3 +107,19 @@ test('what is wrong with the file itself is said all the same', async () => {
   assert.match(stderr, /^lockkeeper\.yaml:10:\d+: \$\{vault… is no reference/m);
   assert.match(stderr, /^lockkeeper\.yaml:12:\d+: .*"two"/m);
 });
+
+for (const name of ['pool', 'token']) {
+  test(`npm run ${name} -- --help says how it is used, and that is no failure`, async () => {
+    for (const flag of ['--help', '-h']) {
+      const { code, stdout, stderr } = await run(name, [flag]);
+      assert.deepEqual([code, stderr], [0, '']);
+      assert.match(stdout, new RegExp(`^usage: npm run ${name} -- `));
+    }
+  });
+}
+
+test('a mistyped option of pool is named, with how it is used', async () => {
+  const { code, stderr } = await run('pool', ['list', '--jsn']);
+  assert.equal(code, 1);
+  assert.match(stderr, /'--jsn'.*\nusage: npm run pool -- list/s);
+});
