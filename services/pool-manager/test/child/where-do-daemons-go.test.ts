@@ -10,7 +10,7 @@ import { after, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { eventually } from '../../../../test/harness/eventually.ts';
 import { limitMarkOf, limitOf, managerLimit, managerOfLimit } from '../../src/child/end/limit-mark.ts';
-import { sweepOrphans } from '../../src/child/end/marks.ts';
+import { processName, sweepOrphans } from '../../src/child/end/marks.ts';
 import { findTools } from '../../src/child/wrapper.ts';
 import { alive, fixture, start, testSpawn } from './started.ts';
 
@@ -122,8 +122,10 @@ describe('whose a process is', () => {
 
   it('a manager that is limited itself marks nobody and starts its servers all the same', async () => {
     assert.equal(findTools(PATH).marks, true);
-    const killed = await manager({ GUARD: '1' }, ['prlimit', `--rttime=${limitOf('1.1.outer')}`, '--']);
-    assert.equal(limitMarkOf(killed.child), limitOf('1.1.outer'));
+    // Of somebody who lives, or the next manager to start on this machine would take them for orphans.
+    const outer = limitOf(`${processName('self')}.outer`);
+    const killed = await manager({ GUARD: '1' }, ['prlimit', `--rttime=${outer}`, '--']);
+    assert.equal(limitMarkOf(killed.child), outer);
     killed.process.kill('SIGKILL');
     await eventually(() => !alive(killed.child) && !alive(killed.grandchild));
   });
