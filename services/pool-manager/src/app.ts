@@ -194,6 +194,7 @@ export async function createPoolManager(deps: PoolManagerDeps): Promise<PoolMana
   const metrics = createMetrics({
     servers: () => config.current().servers,
     pools: () => pools.stats(),
+    unfound: () => connector.backingOff?.() ?? 0,
     link: () => server.stats(),
     exchanges: () => dispatcher.size,
     parked: () => parked.size,

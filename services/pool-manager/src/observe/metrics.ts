@@ -10,6 +10,8 @@ import type { PoolStats, ServerStats } from '../pool/stats.ts';
 export interface MetricsDeps {
   readonly servers: () => Snapshot['servers'];
   readonly pools: () => PoolStats;
+  /** Servers whose era could not be found, and is not looked for again for now. */
+  readonly unfound: () => number;
   readonly link: () => { readonly gateways: number; readonly streams: number; readonly draining: boolean };
   readonly exchanges: () => number;
   readonly parked: () => number;
@@ -38,9 +40,9 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   poolCounters(each, to);
   read(
     'lockkeeper_pool_open_circuits',
-    'Keys that are not started again for now.',
+    'Keys that are not started again for now, and servers that nobody could find out about.',
     to,
-    () => deps.pools().openCircuits,
+    () => deps.pools().openCircuits + deps.unfound(),
   );
   read('lockkeeper_link_gateways', 'Gateways that are connected.', to, () => deps.link().gateways);
   read('lockkeeper_link_streams', 'Streams of gateways that are open.', to, () => deps.link().streams);

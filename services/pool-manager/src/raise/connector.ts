@@ -239,6 +239,7 @@ export function createConnector(deps: ConnectorDeps): Connector {
     doubt(spec, why) {
       if (configured(spec) === null) behind(verdicts.drop(spec, why));
     },
+    backingOff: verdicts.backingOff,
     profile(spec, signal, waitMs = deps.limits().queueMs ?? MAX_WAIT_MS) {
       const known = configured(spec) ?? verdicts.known(spec);
       if (known !== null) return Promise.resolve(known);

@@ -74,6 +74,8 @@ export interface Connector {
   known(spec: ServerSpec): Profile | null;
   /** Two processes of it disagree: what is remembered of its era is forgotten. */
   doubt?(spec: ServerSpec, why: string): void;
+  /** Servers whose era is not looked for again for now, since it could not be found. */
+  backingOff?(): number;
   /** Ends spare processes and probes in the background. Connections handed out are their holder's. */
   close(): Promise<void>;
 }

@@ -42,6 +42,8 @@ export interface Verdicts {
   get(spec: ServerSpec): Promise<Profile>;
   put(spec: ServerSpec, profile: Profile, shared: Profile): Promise<void>;
   drop(spec: ServerSpec, why: string): Promise<void>;
+  /** How many servers are not asked again for now. */
+  backingOff(): number;
 }
 
 interface Known {
@@ -194,6 +196,7 @@ export function createVerdicts(deps: VerdictDeps): Verdicts {
       known.delete(idOf(spec));
       await safely(() => store.delete(eraKey(spec)), false);
     },
+    backingOff: () => [...failed.values()].filter(({ until }) => clock.now() < until).length,
   };
 }
 

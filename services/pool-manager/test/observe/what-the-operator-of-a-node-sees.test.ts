@@ -10,10 +10,11 @@ import { lease, server, settled, stage } from '../pool/stage.ts';
 const s = stage();
 const spec = server({ pool: { max: 1 } });
 const link = { gateways: 2, streams: 3, draining: false };
-const state = { why: [] as string[], started: true, token: undefined as string | undefined };
+const state = { why: [] as string[], started: true, token: undefined as string | undefined, unfound: 0 };
 const metrics = createMetrics({
   servers: () => new Map([[serverId(spec.tenant, spec.name), spec]]),
   pools: () => s.pools.stats(),
+  unfound: () => state.unfound,
   link: () => link,
   exchanges: () => 4,
   parked: () => 5,
@@ -45,6 +46,13 @@ test('liveness, readiness and startup are three answers', async () => {
   state.why = [];
   state.started = true;
   assert.deepEqual([(await ask('/readyz')).status, (await ask('/startupz')).status], [200, 200]);
+});
+
+test('a server that nobody could find out about counts as one that is not started for now', async () => {
+  assert.match(await numbers(), /^lockkeeper_pool_open_circuits 0$/m);
+  state.unfound = 2;
+  assert.match(await numbers(), /^lockkeeper_pool_open_circuits 2$/m);
+  state.unfound = 0;
 });
 
 test('processes and those who wait for one are counted by server', async () => {

@@ -13,9 +13,11 @@ test('GB-028: a failed start is remembered nowhere but in a short back-off', asy
   const connector = connectorOf({ spawn, store, clock: time.clock });
   await assert.rejects(connector.profile(specOf(), NEVER), /exited with code 3/);
   assert.deepEqual(await store.scan('lk:{acme}:era'), []);
+  assert.equal(connector.backingOff?.(), 1);
   works = true;
   await assert.rejects(connector.profile(specOf(), NEVER), /exited with code 3/);
   time.now += 60;
+  assert.equal(connector.backingOff?.(), 0);
   assert.equal((await connector.profile(specOf(), NEVER)).era, 'modern');
   await connector.close();
 });
