@@ -38,7 +38,7 @@ before(async () => {
     servers: [
       ...Object.entries(REFUSALS).map(([name, env]) => watched(name, 'refuses-probe', { env })),
       watched('mute', 'refuses-probe', { env: { ANSWER: 'silent' }, more: { startTimeoutMs: 1500 } }),
-      watched('late', 'refuses-probe', { env: { ANSWER: 'silent', INIT_MS: '900' }, more: { startTimeoutMs: 1200 } }),
+      watched('late', 'refuses-probe', { env: { ANSWER: 'silent', INIT_MS: '2500' }, more: { startTimeoutMs: 4000 } }),
       watched('exit-0', 'exits-on-probe', { env: { EXIT_CODE: '0' } }),
       watched('exit-1', 'exits-on-probe', { env: { EXIT_CODE: '1' } }),
       watched('newer', 'refuses-probe', { env: { ANSWER: 'newer' } }),
@@ -92,7 +92,7 @@ describe('GB-035, GB-036: silence on the probe', () => {
   });
 
   it('GB-036: leaves initialize a time of its own', async () => {
-    // 600 ms of probe and 900 ms of initialize are more than the 1200 ms of either.
+    // 2 s of probe and 2.5 s of initialize are more than the 4 s of either.
     assert.equal(textOf(await call(modernAsker(at('late')), 'echo', { text: 'x' })), 'x');
   });
 });

@@ -80,13 +80,13 @@ test('GB-036: the introduction has a fresh deadline, however long the probe took
   const slow = legacyServer((m, child) => {
     if (m.method === 'server/discover') return true;
     if (m.method !== 'initialize') return false;
-    setTimeout(() => legacyServer()(m, child), 150);
+    setTimeout(() => legacyServer()(m, child), 1_500);
     return true;
   });
   const { spawn } = spawner(slow);
   const connector = connectorOf({ spawn, timings: { probeMs: 5_000 } });
   // The probe may only use half of it, and uses all of that.
-  const connection = await connector.connect(specOf({ startTimeoutMs: 200 }), {}, NEVER);
+  const connection = await connector.connect(specOf({ startTimeoutMs: 2_000 }), {}, NEVER);
   assert.equal(connection.profile.era, 'legacy');
   await connection.stop('test');
   await connector.close();
