@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process';
 import type { ProcessLimits, StdioSpec } from '@lockkeeper/protocol/config/settings';
 import { findCommand } from './command.ts';
 import { limitOf, mayMark } from './end/limit-mark.ts';
+import { processName } from './end/marks.ts';
 
 export type Wrapping =
   | { readonly kind: 'words'; readonly words: readonly string[] }
@@ -56,14 +57,17 @@ export function createWrapper({ prlimit, setpriv, isRoot, marks = false }: Wrapp
 /** Found once, and tried: a kernel or a container may refuse what is installed. */
 export function findTools(path: string): WrapperTools {
   const prlimit = working('prlimit', ['--version'], path);
+  // Under our own name: that of nobody would be swept by a manager that starts at the same moment.
+  const trial = limitOf(`${processName('self')}.trial`);
   return {
     prlimit,
     setpriv: working('setpriv', [...ALWAYS, '--', process.execPath, '--version'], path),
     isRoot: process.geteuid?.() === 0,
     marks:
       prlimit !== null &&
+      trial !== null &&
       mayMark() &&
-      working('prlimit', [markWord(limitOf('1.1.trial')!), '--', prlimit, '--version'], path) !== null,
+      working('prlimit', [markWord(trial), '--', prlimit, '--version'], path) !== null,
   };
 }
 

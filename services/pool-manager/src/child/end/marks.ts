@@ -51,7 +51,9 @@ export function createMarkSweeper(): MarkSweeper {
     async sweep(mark) {
       const limit = limitOf(mark);
       for (let i = 0; i < MAX_SWEEPS; i++) {
-        const found = [...(await freshScan())].filter(([, its]) => its.environment === mark || its.limit === limit);
+        const found = [...(await freshScan())].filter(
+          ([, its]) => its.environment === mark || (limit !== null && its.limit === limit),
+        );
         if (found.length === 0) return;
         for (const one of found) kill(one);
       }
